@@ -1,0 +1,50 @@
+/*
+ * The configuration: sections of checked values, in the order of the file. Made whole
+ * or not at all; immutable afterwards, so any thread may read it.
+ *
+ * Values are asked for by name through the mlserve_setting_ functions of
+ * include/mlserve/handler.h; `struct mlserve_settings` is one section.
+ */
+#ifndef CONFIG_CONFIG_H
+#define CONFIG_CONFIG_H
+
+#include "config/faults.h"
+#include "mlserve/handler.h"
+#include <stdio.h>
+
+struct config; /* opaque */
+
+enum config_kind { CONFIG_SERVER, CONFIG_LOG, CONFIG_LISTENER, CONFIG_ROUTE, CONFIG_UPSTREAM, CONFIG_KIND_COUNT };
+
+/* How routes learn of handlers, which live in a room above: the option table of the handler of that name (or .so
+ * path), or NULL. For a NULL it may have set *ret_reason to a static or arena text; otherwise the fault lists `names`. */
+struct config_handlers {
+	const struct mlserve_option *(*find)(void *context, const char *name, const char **ret_reason);
+	const char *names; /* blank-separated, for "did you mean" */
+	void *context;
+};
+
+struct config_source {
+	const char *path;		/* NULL: the built-in configuration */
+	const char *const *overrides;	/* -o SECTION.KEY=VALUE */
+	size_t override_count;
+	struct config_handlers handlers;
+};
+
+/* Reads, checks and returns a configuration; NULL when there were faults, all of which are in `faults`. */
+struct config *config_load(const struct config_source *, struct faults *);
+void config_free(struct config **);
+
+/* [server] and [log] exist always, with defaults. */
+const struct mlserve_settings *config_only(const struct config *, enum config_kind);
+size_t config_count(const struct config *, enum config_kind);
+const struct mlserve_settings *config_at(const struct config *, enum config_kind, size_t index);
+/* By name; NULL: none. */
+const struct mlserve_settings *config_find(const struct config *, enum config_kind, const char *name);
+const char *config_name(const struct mlserve_settings *); /* "" for sections without a name */
+size_t config_index(const struct mlserve_settings *);	  /* among those of its kind */
+
+/* -T: the effective configuration as an INI that loads to the same. */
+void config_print(const struct config *, FILE *);
+
+#endif

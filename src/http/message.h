@@ -1,0 +1,100 @@
+/* Heads of requests and responses: what the parser fills in and everybody reads. All slices point into the bytes that
+ * were parsed. */
+#ifndef HTTP_MESSAGE_H
+#define HTTP_MESSAGE_H
+
+#include "base/slice.h"
+#include <stdint.h>
+
+enum method {
+	METHOD_UNKNOWN, /* a token that is no method we know: 501 (RFC 9110 9.1) */
+	METHOD_GET,
+	METHOD_HEAD,
+	METHOD_POST,
+	METHOD_PUT,
+	METHOD_DELETE,
+	METHOD_CONNECT,
+	METHOD_OPTIONS,
+	METHOD_TRACE,
+	METHOD_PATCH,
+	METHOD_OTHER, /* known to the library (WebDAV and such), told apart by name only */
+};
+
+enum field_id { /* fields that the server itself looks at; found once, while parsing */
+	FIELD_OTHER,
+	FIELD_HOST,
+	FIELD_CONNECTION,
+	FIELD_CONTENT_LENGTH,
+	FIELD_TRANSFER_ENCODING,
+	FIELD_EXPECT,
+	FIELD_UPGRADE,
+	FIELD_ACCEPT,
+	FIELD_RANGE,
+	FIELD_IF_RANGE,
+	FIELD_IF_MATCH,
+	FIELD_IF_NONE_MATCH,
+	FIELD_IF_MODIFIED_SINCE,
+	FIELD_IF_UNMODIFIED_SINCE,
+	FIELD_KEEP_ALIVE,
+	FIELD_PROXY_CONNECTION,
+	FIELD_TE,
+	FIELD_TRAILER,
+	FIELD_FORWARDED,
+	FIELD_X_FORWARDED_FOR,
+	FIELD_X_FORWARDED_PROTO,
+	FIELD_X_FORWARDED_HOST,
+	FIELD_VIA,
+	FIELD_DATE,
+	FIELD_SERVER,
+	FIELD_LOCATION,
+	FIELD_PROXY_AUTHENTICATE,
+	FIELD_ID_COUNT,
+};
+
+struct field {
+	struct slice name, value; /* value trimmed */
+	enum field_id id;
+};
+
+struct fields {
+	struct field *items; /* room for `capacity`, owned by whoever owns the head */
+	size_t count, capacity;
+	uint32_t seen; /* bit 1 << id of every known field present */
+};
+
+/* First field of that id; false: none. Cheap when it is absent. */
+bool fields_find(const struct fields *, enum field_id, struct slice *ret_value);
+/* First field of that name, any case. */
+bool fields_find_name(const struct fields *, struct slice name, struct slice *ret_value);
+/* Whether a comma list of all fields of that id has this member, any case. */
+bool fields_have_member(const struct fields *, enum field_id, struct slice member);
+
+enum { LENGTH_NONE = 0, LENGTH_UNKNOWN = -1 };
+
+struct request_head {
+	enum method method;
+	struct slice method_text, target;
+	int minor;	       /* HTTP/1.minor: 0, or 1 for 1.1 and later 1.x */
+	struct fields fields;
+	struct slice host;     /* Host, or the authority of an absolute-form target; empty when absent (1.0) */
+	struct slice path;     /* of the target, raw, without query; "*" for OPTIONS * */
+	struct slice query;    /* raw, without '?'; data NULL: none */
+	int64_t body_length;   /* bytes; LENGTH_UNKNOWN: chunked; 0: no body */
+	bool keep_alive;       /* by version and Connection */
+	bool expects_continue; /* Expect: 100-continue on HTTP/1.1, with a body announced */
+	bool upgrades;	       /* Connection names upgrade and Upgrade is there */
+	bool has_absolute_target;
+};
+
+struct response_head {
+	unsigned status;
+	int minor;
+	struct slice reason;
+	struct fields fields;
+	int64_t body_length; /* bytes; LENGTH_UNKNOWN: chunked or until close */
+	bool chunked;
+	bool until_close; /* neither length nor chunked: the body ends with the connection */
+	bool keep_alive;
+};
+
+#endif
