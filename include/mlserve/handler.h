@@ -100,6 +100,11 @@ struct mlserve_handler {
 	/* Makes the state of one route from its settings. On a fault: reports it and returns false. */
 	bool (*configure)(const struct mlserve_settings *, void **ret_route);
 	void (*release)(void *route); /* may be NULL */
+	/* What a loop keeps for one route without sharing it (caches, pools): made in the loop's thread before the
+	 * first exchange of that route, ended with the loop. Both may be NULL. attach: false when memory is short
+	 * (503). */
+	bool (*attach)(void *route, unsigned loop, void **ret_local);
+	void (*detach)(void *route, void *local);
 
 	void (*serve)(struct mlserve_exchange *);
 	void (*body)(struct mlserve_exchange
@@ -110,6 +115,7 @@ struct mlserve_handler {
 
 MLSERVE_API void *mlserve_exchange_state(struct mlserve_exchange *);         /* state_bytes, zeroed before serve() */
 MLSERVE_API void *mlserve_exchange_route(struct mlserve_exchange *);         /* what configure returned */
+MLSERVE_API void *mlserve_exchange_local(struct mlserve_exchange *);         /* what attach returned */
 MLSERVE_API unsigned mlserve_exchange_loop(const struct mlserve_exchange *); /* the number of its loop */
 /* Memory until the exchange ends. Never NULL for up to 64 KiB in all; NULL beyond that when memory is short. */
 MLSERVE_API void *mlserve_exchange_alloc(struct mlserve_exchange *, size_t bytes);
