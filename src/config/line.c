@@ -2,6 +2,8 @@
 #include "config/line.h"
 #include "config/options.h"
 
+enum { PLEASANT = 112 }; /* bytes of a line, where there is a choice */
+
 bool line_is_blank(char c)
 {
 	return c == ' ' || c == '\t';
@@ -64,7 +66,10 @@ static size_t fitting(enum config_kind kind, struct slice s, size_t room)
 {
 	if (s.length <= room)
 		return s.length;
-	for (size_t at = room; at > 0; at--)
+	for (size_t at = room < PLEASANT ? room : PLEASANT; at > 0; at--)
+		if (is_break(kind, s, at))
+			return at;
+	for (size_t at = PLEASANT + 1; at <= room; at++)
 		if (is_break(kind, s, at))
 			return at;
 	return 0;

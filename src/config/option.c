@@ -1,6 +1,7 @@
 /* Values of options that are numbers; one function a type. */
 #include "config/option.h"
 #include "base/number.h"
+#include "config/line.h"
 #include "config/options.h"
 #include "config/suggest.h"
 #include <inttypes.h>
@@ -56,12 +57,17 @@ static enum number_result parse_number(const struct mlserve_option *o, struct sl
 	}
 }
 
-static void print_fault(const struct mlserve_option *o, struct slice value, const char *wrong, char *fault)
+/* `near`: what was probably meant; its data may be NULL. */
+static void print_fault(
+        const struct mlserve_option *o, struct slice value, const char *wrong, struct slice near, char *fault)
 {
+	if (near.length > SHOWN_BYTES)
+		near = SLICE_NONE;
 	char allowed[OPTION_TEXT_BYTES];
 	bool cut = value.length > SHOWN_BYTES;
-	snprintf(fault, OPTION_TEXT_BYTES, "\"%.*s%s\" %s; allowed: %s", cut ? SHOWN_BYTES : (int)value.length,
-	        value.data, cut ? "..." : "", wrong, option_allowed(o, allowed));
+	snprintf(fault, OPTION_TEXT_BYTES, "\"%.*s%s\" %s; %s%.*s%sallowed: %s", cut ? SHOWN_BYTES : (int)value.length,
+	        value.data, cut ? "..." : "", wrong, near.length ? "did you mean " : "", SLICE_ARGS(near),
+	        near.length ? "? " : "", option_allowed(o, allowed));
 }
 
 static bool parse_bounded(const struct mlserve_option *o, struct slice value, int64_t *ret_number, char *fault)
@@ -76,7 +82,7 @@ static bool parse_bounded(const struct mlserve_option *o, struct slice value, in
 		const char *wrong = result != NUMBER_FINE ? number_result_text(result)
 		                    : number < o->min     ? "is too small"
 		                                          : "is too large";
-		print_fault(o, value, wrong, fault);
+		print_fault(o, value, wrong, SLICE_NONE, fault);
 		return false;
 	}
 	*ret_number = number;
@@ -87,15 +93,11 @@ static bool parse_word(
         const struct mlserve_option *o, const char *words, struct slice value, int64_t *ret_number, char *fault)
 {
 	struct suggestion near;
-	char wrong[OPTION_TEXT_BYTES / 4] = "is not known";
 	if (find_word(words, value, ret_number))
 		return true;
 	suggest_begin(&near, value);
 	suggest_offer_words(&near, words);
-	struct slice best = suggest_best(&near);
-	if (best.data && best.length < 40)
-		snprintf(wrong, sizeof wrong, "is not known, did you mean %.*s?", SLICE_ARGS(best));
-	print_fault(o, value, value.length ? wrong : "is empty", fault);
+	print_fault(o, value, value.length ? "is not known" : "is empty", suggest_best(&near), fault);
 	return false;
 }
 
@@ -170,6 +172,8 @@ static const char *unsound(const struct mlserve_option *o)
 {
 	char fault[OPTION_TEXT_BYTES];
 	int64_t number;
+	if (strspn(o->name, "abcdefghijklmnopqrstuvwxyz0123456789_") != strlen(o->name))
+		return "has a name of other bytes than a-z 0-9 _";
 	if (o->type > MLSERVE_WORDS)
 		return "is of an unknown type";
 	if ((o->type == MLSERVE_CHOICE) != (o->choices != NULL))
@@ -181,6 +185,10 @@ static const char *unsound(const struct mlserve_option *o)
 		return "has bounds that no number can meet";
 	if (option_is_number(o) && o->initial && !option_parse(o, slice_of(o->initial), &number, fault))
 		return "has a default that it refuses";
+	if (o->type == MLSERVE_TEXT && o->initial && !*o->initial)
+		return "has an empty default, which is written as none";
+	if (!line_print(NULL, CONFIG_ROUTE, o->name, slice_of(o->initial)))
+		return "has a name or default that no lines of a file could hold";
 	return NULL;
 }
 
