@@ -39,7 +39,7 @@ void heads_assert_bad_response(const char *bytes, size_t length, const char *fil
 const struct response_head *heads_assert_response(
         const char *bytes, size_t length, enum method to, const char *file, int line);
 
-#define assert_slice(slice, text) heads_assert_slice(slice, text, __FILE__, __LINE__)
+#define assert_slice(value, text) heads_assert_slice(value, text, __FILE__, __LINE__)
 /* Literals, which may hold zero bytes. */
 #define assert_refused(literal, status) heads_assert_refused(literal, sizeof(literal) - 1, status, __FILE__, __LINE__)
 #define assert_taken(literal) heads_assert_taken(literal, sizeof(literal) - 1, __FILE__, __LINE__)

@@ -12,9 +12,9 @@
 #include "base/check.h"
 #include "base/slice.h"
 
-#define assert_slice(slice, text)                                                                                      \
+#define assert_slice(value, text)                                                                                      \
 	do {                                                                                                           \
-		struct slice given = (slice);                                                                          \
+		struct slice given = (value);                                                                          \
 		assert_int_equal(given.length, strlen(text));                                                          \
 		if (given.length)                                                                                      \
 			assert_memory_equal(given.data, text, given.length);                                           \
