@@ -58,7 +58,8 @@ bool slice_to_number(struct slice s, int64_t *ret_number)
 		return false;
 	for (size_t i = 0; i < s.length; i++) {
 		unsigned digit = (unsigned)(unsigned char)s.data[i] - '0';
-		if (digit > 9 || __builtin_mul_overflow(number, 10, &number) || __builtin_add_overflow(number, (int64_t)digit, &number))
+		if (digit > 9 || __builtin_mul_overflow(number, 10, &number) ||
+		        __builtin_add_overflow(number, (int64_t)digit, &number))
 			return false;
 	}
 	*ret_number = number;
