@@ -69,10 +69,7 @@ static void serve(struct mlserve_exchange *x)
 	mlserve_answer_begin(x, r->status, (int64_t)r->body.length);
 	if (r->fields.length)
 		mlserve_answer_fields(x, r->fields);
-	/* Most bodies fit and are copied behind the head; what does not fit is sent from where it lies. */
-	size_t taken = r->body.length ? mlserve_answer_write(x, r->body.data, r->body.length) : 0;
-	if (taken < r->body.length)
-		mlserve_answer_memory(x, r->body.data + taken, r->body.length - taken, NULL, NULL);
+	mlserve_answer_memory(x, r->body.data, r->body.length, NULL, NULL);
 	mlserve_answer_end(x);
 }
 

@@ -5,4 +5,8 @@ src_handlers_libhandlers_a_SOURCES = \
 	src/handlers/module.c src/handlers/module.h \
 	src/handlers/redirect.c \
 	src/handlers/respond.c \
+	src/handlers/static.c \
+	src/handlers/static_cache.c src/handlers/static_cache.h \
+	src/handlers/static_entry.c src/handlers/static_entry.h \
+	src/handlers/static_file.c src/handlers/static_file.h \
 	src/handlers/work.c
