@@ -10,7 +10,7 @@ struct group;
 
 struct balance {
 	const char *name;
-	/* A server for which may_take says true; the group has more than one. false: none. */
+	/* An untried server of a group that has more than one. false: none is left. */
 	bool (*pick)(struct group *, const uint16_t *tried, size_t tried_count, uint16_t *ret_server);
 };
 

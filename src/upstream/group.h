@@ -18,7 +18,7 @@
 struct pool;
 struct groups;
 
-struct server {
+struct group_server {
 	char *name; /* as configured, without its parameters */
 	struct endpoint endpoint;
 	unsigned weight;
@@ -31,7 +31,7 @@ struct group {
 	int64_t connect_timeout_ns, response_timeout_ns;
 	unsigned keepalive, retries;
 	const struct balance *balance;
-	struct server *servers;
+	struct group_server *servers;
 	size_t server_count;
 	uint16_t *schedule; /* servers in weighted turns */
 	size_t schedule_length;
