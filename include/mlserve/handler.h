@@ -117,7 +117,7 @@ MLSERVE_API void *mlserve_exchange_state(struct mlserve_exchange *);         /* 
 MLSERVE_API void *mlserve_exchange_route(struct mlserve_exchange *);         /* what configure returned */
 MLSERVE_API void *mlserve_exchange_local(struct mlserve_exchange *);         /* what attach returned */
 MLSERVE_API unsigned mlserve_exchange_loop(const struct mlserve_exchange *); /* the number of its loop */
-/* Memory until the exchange ends. Never NULL for up to 64 KiB in all; NULL beyond that when memory is short. */
+/* Zeroed memory until the exchange ends; NULL when memory is short. */
 MLSERVE_API void *mlserve_exchange_alloc(struct mlserve_exchange *, size_t bytes);
 
 /* ---- the request: slices live until the exchange ends --------------------------- */
@@ -146,7 +146,7 @@ enum mlserve_body {
 	MLSERVE_BODY_DATA,   /* *ret_data holds at least a byte, valid until the next call */
 	MLSERVE_BODY_END,    /* whole body was taken, or there is none */
 	MLSERVE_BODY_WAIT,   /* body() will be called when there is more */
-	MLSERVE_BODY_FAILED, /* malformed or too large: the server already knows; answer 400, or the exchange is cut */
+	MLSERVE_BODY_FAILED, /* malformed or too large: answer with mlserve_answer_error(x, 400, ...), which sends the status that fits, or abort */
 };
 
 /* Takes the next piece of the request body. Nothing is read from the client unless this is called; the first call

@@ -41,6 +41,8 @@ struct context {
 	uint64_t request_number; /* for request ids */
 	char request_id_prefix[20];
 	bool draining;
+	int64_t answered_ns; /* when the last answer was whole: the next ready connection waited from the turn's begin
+	                        till then */
 	uint64_t connections;
 };
 

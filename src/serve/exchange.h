@@ -48,7 +48,9 @@ struct mlserve_exchange {
 	int64_t body_taken, body_limit;
 	size_t body_lent; /* bytes given out by the last mlserve_request_body */
 	struct chunked chunked;
+	bool served; /* the handler knows this exchange */
 	bool body_ended, body_wanted, body_failed, continue_due, tunnel;
+	unsigned body_status; /* why it failed: 400, 408, 413 */
 
 	/* answer */
 	enum answer_phase phase;
