@@ -42,8 +42,8 @@ struct group {
 
 /* ---- control thread ------------------------------------------------------------------ */
 
-/* Makes the groups of a configuration for loops 0..loop_count, the last being the control thread's own. Looks host names
- * up, which blocks. Faults are reported through the settings; then, or when memory is short, returns NULL. */
+/* Makes the groups of a configuration for loops 0..loop_count, the last being the control thread's own. Looks host
+ * names up, which blocks. Faults are reported through the settings; then, or when memory is short, returns NULL. */
 struct groups *groups_create(const struct config *, unsigned loop_count);
 /* After every loop ended. */
 void groups_free(struct groups **);

@@ -38,6 +38,8 @@ static void on_ready(struct watch *w, uint32_t events)
 		/* An event that was under way when its bytes were read already says nothing new. */
 		if (l->stream.hung_up || (events & EPOLLIN && stream_read(&l->stream) != STREAM_AGAIN))
 			link_drop(l);
+		else
+			stream_consume(&l->stream, 0); /* gives the empty buffer back */
 		return;
 	}
 	if (l->phase == LINK_CONNECTING)

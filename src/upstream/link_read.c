@@ -30,7 +30,8 @@ static enum link_result look_for_head(struct link *l, enum method to, struct res
 		return LINK_AGAIN;
 	switch (response_scan(&l->scan, bytes.data, bytes.length, &limits, &length, &reason)) {
 	case HEAD_MORE:
-		return bytes.length > LINK_HEAD_BYTES ? refuse(l, "answer head over the limit of 65536 bytes") : LINK_AGAIN;
+		return bytes.length > LINK_HEAD_BYTES ? refuse(l, "answer head over the limit of 65536 bytes")
+		                                      : LINK_AGAIN;
 	case HEAD_REFUSED:
 		return refuse(l, reason);
 	case HEAD_READY:
@@ -81,7 +82,8 @@ enum link_result link_head(struct link *l, enum method to, struct response_head 
 		else
 			return result;
 		if (result == LINK_END)
-			return fail(l, link_has_received(l) ? "closed within the answer's head" : "closed without an answer");
+			return fail(l,
+			        link_has_received(l) ? "closed within the answer's head" : "closed without an answer");
 		if (result != LINK_DONE)
 			return result;
 	}

@@ -48,8 +48,7 @@ void pool_free(struct pool *p)
 	if (!p)
 		return;
 	/* A loop that died may have left connections behind: the loop is gone, the sockets are not. */
-	LIST_EACH_SAFE(node, &p->by_age)
-	{
+	LIST_EACH_SAFE (node, &p->by_age) {
 		link = CONTAINER_OF(node, struct link, age);
 		link_abandon(link);
 		free(link);
