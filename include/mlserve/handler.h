@@ -58,9 +58,12 @@ enum mlserve_option_type {
 };
 
 enum {
-	MLSERVE_REPEATS = 1,  /* may stand several times; each adds a value (TEXT) or its words (WORDS) */
+	MLSERVE_REPEATS = 1,  /* TEXT, WORDS: may stand several times; each adds a value (TEXT) or its words (WORDS) */
 	MLSERVE_REQUIRED = 2, /* must be set */
 	MLSERVE_AUTO = 4,     /* also takes `auto`; number is MLSERVE_AUTO_VALUE */
+	/* TEXT or WORDS that name a section, which must exist */
+	MLSERVE_NAMES_LISTENER = 8,
+	MLSERVE_NAMES_UPSTREAM = 16,
 };
 
 #define MLSERVE_AUTO_VALUE (-1)
@@ -78,11 +81,15 @@ struct mlserve_option {
 
 /* Values by name, while configuring. Asking for a name that is not in the handler's table is a bug and ends the
  * program. Texts and words live as long as the route. */
+/* Unset and without a default: MLSERVE_AUTO_VALUE. */
 MLSERVE_API int64_t mlserve_setting_number(const struct mlserve_settings *, const char *name);
-MLSERVE_API const char *mlserve_setting_text(const struct mlserve_settings *, const char *name); /* NULL: unset */
+/* For TEXT and, as its name, CHOICE. NULL: unset. */
+MLSERVE_API const char *mlserve_setting_text(const struct mlserve_settings *, const char *name);
+/* For WORDS, and TEXT that repeats. */
 MLSERVE_API size_t mlserve_setting_list(
         const struct mlserve_settings *, const char *name, const char *const **ret_items);
-MLSERVE_API bool mlserve_setting_is_set(const struct mlserve_settings *, const char *name); /* in a file or by -o */
+MLSERVE_API bool mlserve_setting_is_set(
+        const struct mlserve_settings *, const char *name); /* to a value, in a file or by -o */
 /* Reports a fault of this setting with its file and line; the configuration is then refused. `name` NULL: the
  * section itself. `item`: which of several values, from 0. */
 MLSERVE_API void mlserve_setting_fault(const struct mlserve_settings *, const char *name, size_t item,
@@ -146,7 +153,8 @@ enum mlserve_body {
 	MLSERVE_BODY_DATA,   /* *ret_data holds at least a byte, valid until the next call */
 	MLSERVE_BODY_END,    /* whole body was taken, or there is none */
 	MLSERVE_BODY_WAIT,   /* body() will be called when there is more */
-	MLSERVE_BODY_FAILED, /* malformed or too large: answer with mlserve_answer_error(x, 400, ...), which sends the status that fits, or abort */
+	MLSERVE_BODY_FAILED, /* malformed or too large: answer with mlserve_answer_error(x, 400, ...), which sends the
+	                        status that fits, or abort */
 };
 
 /* Takes the next piece of the request body. Nothing is read from the client unless this is called; the first call

@@ -22,7 +22,7 @@ struct config_handlers {
 	const struct mlserve_option *(*find)(void *context, const char *name, const char **ret_reason);
 	const char *names; /* blank-separated, for "did you mean" */
 	void *context;
-};
+}; /* all zero: the built-in handlers */
 
 struct config_source {
 	const char *path;		/* NULL: the built-in configuration */
@@ -31,8 +31,11 @@ struct config_source {
 	struct config_handlers handlers;
 };
 
-/* Reads, checks and returns a configuration; NULL when there were faults, all of which are in `faults`. */
+/* Reads, checks and returns a configuration; NULL when there were faults, all of which are in `faults`. That is also
+ * where mlserve_setting_fault reports to later, so it must outlive the last such call. */
 struct config *config_load(const struct config_source *, struct faults *);
+/* The same from an open stream; source->path names it in faults. `include` is a fault. The caller closes the stream. */
+struct config *config_load_stream(const struct config_source *, FILE *, struct faults *);
 void config_free(struct config **);
 
 /* [server] and [log] exist always, with defaults. */
@@ -46,5 +49,9 @@ size_t config_index(const struct mlserve_settings *);	  /* among those of its ki
 
 /* -T: the effective configuration as an INI that loads to the same. */
 void config_print(const struct config *, FILE *);
+/* --help-config: all sections, or one (a kind or a built-in handler); false: there is none of that name. */
+bool config_reference(FILE *, const char *section);
+/* conf/mlserve.ini: the built-in configuration with every option, its default and its help. */
+void config_sample(FILE *);
 
 #endif

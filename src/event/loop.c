@@ -357,6 +357,7 @@ int loop_init(struct loop *l, unsigned id, struct stats *stats, size_t mailbox_c
 
 void loop_fini(struct loop *l)
 {
+	run_posts(l); /* completions that came after the last turn still free what they hold */
 	if (l->ev)
 		ev_loop_destroy(l->ev);
 	fd_close(&l->set_fd);

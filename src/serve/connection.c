@@ -133,6 +133,10 @@ static void connection_free(struct connection *c)
 	stat_add(context->loop->stats, STAT_connections, -1);
 	context->connections--;
 	free(c);
+	if (context->self) {
+		atomic_fetch_add_explicit(&context->self->closed, 1, memory_order_seq_cst);
+		server_view_made_room(context->view);
+	}
 }
 
 /* The client is gone: nobody can be answered. */
@@ -382,7 +386,8 @@ static void settle(struct connection *c)
 	struct stream *s = &c->stream;
 	if (c->state != CONNECTION_GONE && !stream_is_drained(s) && s->writable && stream_flush(s) == STREAM_FAILED)
 		lose(c);
-	if (c->state != CONNECTION_GONE && stream_wait(s) < 0)
+	bool idle = c->state == CONNECTION_HEAD && !c->head_begun && stream_is_drained(s);
+	if (c->state != CONNECTION_GONE && ((idle && c->context->draining) || stream_wait(s) < 0))
 		lose(c);
 	if (c->state == CONNECTION_GONE)
 		return;
@@ -473,6 +478,8 @@ void connection_open(
 		free(c);
 		close(fd);
 		log_warn("listener %s: a connection was dropped: no memory", listener->name);
+		if (context->self)
+			atomic_fetch_add_explicit(&context->self->closed, 1, memory_order_seq_cst);
 		return;
 	}
 	c->stream.watch.ready = on_ready;
@@ -499,17 +506,12 @@ static void for_each(struct context *context, void (*action)(struct connection *
 	}
 }
 
-/* An idle connection whose next request has not begun to arrive; one that has is served. */
+/* Idle ones close in the step; one whose next request is here already is served. */
 static void drain_one(struct connection *c)
 {
-	if (c->state != CONNECTION_HEAD || c->head_begun)
+	if (c->state != CONNECTION_HEAD)
 		return;
 	c->stream.readable = true;
-	c->stepping = true;
-	while (step_once(c))
-		;
-	if (c->state == CONNECTION_HEAD && !c->head_begun)
-		end(c, false);
 	connection_step(c);
 }
 

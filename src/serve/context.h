@@ -33,6 +33,7 @@ struct context {
 	struct route_match *match;
 	void **locals; /* of handlers, by route index */
 	struct server_view *view;
+	struct loop_view *self; /* this loop's part of the view; NULL for the control thread's loop */
 	struct mlserve_exchange *free_exchanges;
 	size_t free_exchange_count, exchange_bytes, max_fields;
 	time_t date_s;   /* the second of date_line */
@@ -46,8 +47,10 @@ struct context {
 	uint64_t connections;
 };
 
-/* In the loop's own thread or before it starts. `max_fields`: the largest of all listeners. false: no memory. */
-bool context_init(struct context *, struct loop *, const struct routes *, struct server_view *, size_t max_fields);
+/* In the loop's own thread or before it starts. `self`: NULL for the control thread's loop.
+ * `max_fields`: the largest of all listeners. false: no memory. */
+bool context_init(struct context *, struct loop *, const struct routes *, struct server_view *, struct loop_view *self,
+	size_t max_fields);
 /* After every connection was closed; detaches handlers. */
 void context_fini(struct context *);
 /* "Server: mlserve\r\nDate: ...\r\n" of now. */

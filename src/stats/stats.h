@@ -45,7 +45,6 @@ struct loop_status {
 	atomic_int tid;
 	atomic_int_least64_t busy_since_ns; /* this turn's begin; 0 while the loop waits for events */
 	atomic_uintptr_t route, handler;    /* const char *, interned: what runs now, or 0 */
-	atomic_uint_least64_t taken;        /* connections taken from the mailbox (accepted by others for this loop) */
 };
 
 struct stats {
