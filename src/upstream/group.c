@@ -1,6 +1,7 @@
 /* Making groups from the configuration, and what others may see of them. */
 #include "upstream/group.h"
 #include "base/check.h"
+#include "config/options.h"
 #include "upstream/pool.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,7 +132,10 @@ static bool lay_schedule(struct group *g)
 
 static bool make_group(struct group *g, const struct mlserve_settings *settings, unsigned loop_count)
 {
-	static const struct balance *const policies[] = {&balance_least_requests, &balance_round_robin};
+	static const struct balance *const policies[] = {
+	        [CONFIG_BALANCE_LEAST_REQUESTS] = &balance_least_requests,
+	        [CONFIG_BALANCE_ROUND_ROBIN] = &balance_round_robin,
+	};
 	int64_t policy = mlserve_setting_number(settings, "balance");
 	MUST(policy >= 0 && (size_t)policy < ARRAY_COUNT(policies));
 	g->name = slice_copy(slice_of(config_name(settings)));
