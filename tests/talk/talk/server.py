@@ -55,10 +55,11 @@ class Server:
 
     def spawn(self):
         """Starts it without waiting for anything."""
-        environment = {**os.environ, **self.environment}
+        environment = {**os.environ}
         environment.pop("NOTIFY_SOCKET", None)
         if self.notify:
             environment["NOTIFY_SOCKET"] = self.notify.path
+        environment.update(self.environment)
         self.process = subprocess.Popen([*self.wrap, settings.MLSERVE, *self.arguments], stdin=subprocess.DEVNULL,
                                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment,
                                         preexec_fn=self.preexec, pass_fds=self.pass_fds, cwd=self.dir)
