@@ -80,7 +80,7 @@ def ends(server, within=20):
 def test_a_signal_ends_it_with_exit_code_0(make, number):
     server = make()
     assert server.get("/ok").body == b"ok"
-    server.signal(number)
+    server.send_signal(number)
     assert ends(server) < allow(1)
     with pytest.raises(OSError):
         server.connect()
@@ -90,7 +90,7 @@ def test_a_signal_ends_it_with_exit_code_0(make, number):
 def test_requests_in_flight_finish_and_say_close(make, number):
     server = make(loops=3)
     clients = in_flight(server, 9)
-    server.signal(number)
+    server.send_signal(number)
     for client in clients:
         answered = client.response()
         assert answered.status == 200 and len(answered.body) == 8 and not answered.keeps_open
@@ -102,7 +102,7 @@ def test_pipelined_requests_behind_the_one_in_flight_are_answered_or_not_begun(m
     server = make(loops=1)
     client = in_flight(server)[0]
     client.send(request("GET", "/ok"))
-    server.signal()
+    server.send_signal()
     first = client.response()
     assert first.status == 200
     if first.keeps_open:
@@ -119,7 +119,7 @@ def test_idle_connections_close_at_once_by_fin(make):
     for client in clients[:90]:
         client.expect_open()
     server.settle(lambda document: sum(loop["connections"] for loop in document["loops"]) == 101)
-    server.signal()
+    server.send_signal()
     for client in clients:
         client.expect_end(within=1)
     assert ends(server) < allow(1)
@@ -130,7 +130,7 @@ def test_a_half_sent_head_does_not_hold_up_the_end(make):
     with server.connect() as client:
         client.send(b"GET /ok HTTP/1.1\r\nHost: t.te")
         server.settle(lambda document: sum(loop["connections"] for loop in document["loops"]) == 2)
-        server.signal()
+        server.send_signal()
         assert ends(server) < allow(3)
 
 
@@ -141,7 +141,7 @@ def test_connections_in_the_backlog_are_answered(make):
     clients = [Client(("127.0.0.1", server.port)) for _ in range(50)]
     for client in clients:
         client.send(request("GET", "/ok"))
-    server.signal()
+    server.send_signal()
     os.kill(server.pid, signal.SIGCONT)
     for client in clients:
         assert client.response().body == b"ok"
@@ -180,7 +180,7 @@ def test_nothing_is_lost_under_load(make):
     for thread in threads:
         thread.start()
     server.settle(lambda document: sum(loop["requests"] for loop in document["loops"]) > 500)
-    server.signal()
+    server.send_signal()
     for thread in threads:
         thread.join(allow(20))
     ends(server)
@@ -208,7 +208,7 @@ def test_a_stream_and_an_upload_finish_to_the_byte(make, origin):
         upload.send(request("POST", "/up", f"Content-Length: {size}") + b"u" * 100)
         stream.head(time.monotonic() + allow(10))
         server.settle(lambda document: document["upstreams"]["app"][0]["active"] == 2)
-        server.signal()
+        server.send_signal()
         server.notify.wait("STOPPING", "1")
         upload.send(b"u" * (size - 100))
         go_on.set()
@@ -225,7 +225,7 @@ def test_a_slow_download_finishes(make):
     with server.connect(receive_buffer=65536) as client:
         client.send(request("GET", "/files/big"))
         client.reader.need(time.monotonic() + allow(10))
-        server.signal()
+        server.send_signal()
         server.notify.wait("STOPPING", "1")
         assert client.response(within=30).body == body
         client.expect_end()
@@ -240,7 +240,7 @@ def test_drain_delay_keeps_serving_but_says_not_ready(make):
     client = server.connect()
     client.expect_open()
     start = time.monotonic()
-    server.signal()
+    server.send_signal()
     server.notify.wait("STOPPING", "1")
     ready = client.get("/healthz/ready")
     assert ready.status == 503
@@ -259,7 +259,7 @@ def test_shutdown_timeout_cuts_and_counts(make):
     server = make(server="shutdown_timeout = 1s", delay="1h")
     clients = in_flight(server, 3)
     start = time.monotonic()
-    server.signal()
+    server.send_signal()
     for client in clients:
         data, _ = client.rest()
         assert data == b"" or data.startswith(b"HTTP/1.1 503 ")
@@ -271,7 +271,7 @@ def test_shutdown_timeout_cuts_and_counts(make):
 def test_shutdown_timeout_0_cuts_at_once(make):
     server = make(server="shutdown_timeout = 0", delay="1h")
     clients = in_flight(server, 2)
-    server.signal()
+    server.send_signal()
     assert ends(server) < allow(1)
     for client in clients:
         data, _ = client.rest()
@@ -282,19 +282,19 @@ def test_shutdown_timeout_0_cuts_at_once(make):
 def test_a_second_signal_cuts_at_once(make, second):
     server = make(server="shutdown_timeout = 60s", delay="1h")
     in_flight(server, 2)
-    server.signal(signal.SIGTERM)
+    server.send_signal(signal.SIGTERM)
     server.notify.wait("STOPPING", "1")
     assert not select.select([server.pidfd], [], [], 0.3)[0], "the first signal must wait for what is in flight"
-    server.signal(second)
+    server.send_signal(second)
     assert ends(server) < allow(1)
     assert re.search(r"\b2\b.*\bcut\b|\bcut\b.*\b2\b", server.log), server.log[-2000:]
 
 
 def test_a_second_signal_ends_the_drain_delay_too(make):
     server = make(server="drain_delay = 60s", delay="1h")
-    server.signal()
+    server.send_signal()
     server.notify.wait("STOPPING", "1")
-    server.signal()
+    server.send_signal()
     assert ends(server) < allow(1)
 
 
@@ -304,7 +304,7 @@ def test_a_loop_that_is_stuck_at_the_end_does_not_hold_it_for_ever(serve):
     client = server.connect()
     client.send(request("GET", "/wait"))
     server.settle(lambda document: any(loop["active_requests"] for loop in document["loops"]))
-    server.signal()
+    server.send_signal()
     assert ends(server) < 3 + allow(2)
 
 
@@ -316,7 +316,7 @@ def test_one_closing_report_says_what_each_loop_did(make):
     for _ in range(6):
         server.get("/ok")
     clients = in_flight(server, 2)
-    server.signal()
+    server.send_signal()
     for client in clients:
         client.response()
     ends(server)
@@ -341,7 +341,7 @@ def test_loops_that_never_start_are_stopped_and_reported_or_the_start_is_refused
     stopped = [loop for loop in document["loops"] if loop["state"] == "stopped"]
     assert stopped and document["loops_running"] == 40 - len(stopped) and document["status"] == "degraded"
     assert server.get("/ok").body == b"ok"
-    server.signal()
+    server.send_signal()
     ends(server)
     assert re.search(r"loop \d+.*Too many open files", server.log)
 
@@ -355,7 +355,7 @@ def test_term_at_any_moment_of_the_start_ends_with_exit_code_0(make):
         server = make(start=False)
         server.spawn()
         select.select([server.pidfd], [], [], milliseconds / 1000)  # the moment is the subject
-        server.signal()
+        server.send_signal()
         code = server.wait()
         assert code == 0 or (code == -signal.SIGTERM and "mlserve" not in server.log), (milliseconds, code, server.log)
         assert code == 0 or milliseconds < 10, "died of TERM long after the start"
@@ -366,11 +366,11 @@ def test_term_at_any_moment_of_the_start_ends_with_exit_code_0(make):
 def test_other_signals_never_end_it(make, number):
     server = make()
     for _ in range(20):
-        server.signal(number)
+        server.send_signal(number)
     for _ in range(5):
         assert server.get("/ok").body == b"ok"
-    server.signal(signal.SIGTERM)
-    server.signal(number)
+    server.send_signal(signal.SIGTERM)
+    server.send_signal(number)
     ends(server)
 
 
@@ -378,9 +378,9 @@ def test_other_signals_never_end_it(make, number):
 def test_hup_after_term_does_not_restart(make):
     server = make(delay="500ms")
     clients = in_flight(server)
-    server.signal()
+    server.send_signal()
     server.notify.wait("STOPPING", "1")
-    server.signal(signal.SIGHUP)
+    server.send_signal(signal.SIGHUP)
     assert clients[0].response().status == 200
     ends(server)
 
@@ -482,6 +482,6 @@ def test_sockets_of_upstreams_end_with_us(make, origin):
     up = origin()
     server = make(up=up)
     assert server.get("/up").status == 200
-    server.signal()
+    server.send_signal()
     ends(server)
     assert up.links[0].ended.wait(allow(5))

@@ -53,7 +53,7 @@ def test_mainpid_when_said_is_ours(make):
 
 def test_stopping_comes_before_the_end_and_once(make):
     server = make()
-    server.signal()
+    server.send_signal()
     assert server.wait() == 0
     said = [key for message in server.notify.poll() for key in message if key in ("READY", "STOPPING")]
     assert said == ["READY", "STOPPING"]

@@ -80,7 +80,7 @@ class Server:
     def pid(self):
         return self.process.pid
 
-    def signal(self, number=signal.SIGTERM):
+    def send_signal(self, number=signal.SIGTERM):
         os.kill(self.pid, number)
 
     def is_running(self):
@@ -104,10 +104,10 @@ class Server:
         for client in self.clients:
             client.close()
         if self.is_running():
-            self.signal(number)
+            self.send_signal(number)
         try:
             if patience and not select.select([self.pidfd], [], [], patience)[0]:
-                self.signal(number)
+                self.send_signal(number)
             ended = self.wait(within)
         finally:
             self.kill()
