@@ -29,7 +29,6 @@ body = {"made":true}
 path = = /none
 handler = respond
 status = 204
-body = never seen
 [route old]
 path = /old/
 handler = redirect

@@ -150,11 +150,6 @@ body = img
 path = ~ ^/img/[0-9]
 handler = respond
 body = second
-[route post]
-path = /api/v1/form
-if_method = POST
-handler = respond
-body = posted
 """
 
 
@@ -172,12 +167,6 @@ def paths(serve_module):
 ])
 def test_the_route_that_fits_best_serves(paths, path, body):
     assert paths.get(path).body == body
-
-
-def test_a_route_whose_condition_fails_is_passed_over(paths):
-    with paths.connect() as client:
-        assert client.get("/api/v1/form").body == b"v1"
-        assert client.ask("POST", "/api/v1/form", body=b"").body == b"posted"
 
 
 @pytest.mark.parametrize("path", ["/..", "/../x", "/%2e%2e/x", "/a/../../x", "/./../x", "/a/%2e%2e/%2e%2e"])

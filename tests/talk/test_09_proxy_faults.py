@@ -1,4 +1,5 @@
 """The proxy when the upstream or the client fails: who is told what, what is tried again, what is never tried twice."""
+import itertools
 import threading
 import time
 
@@ -33,9 +34,20 @@ response_timeout = 1s
 """
 
 
-def two(first, second):
-    """A configuration that tries `first` first: the second is there only when it fails."""
-    return CONF.replace("server = $up", f"server = {first}\nserver = {second} backup")
+def pair(origin, *scripts):
+    """Two servers that play one list of scripts together: the first connection to either plays the first, and so on,
+    the last one for all that follow. They and a configuration with both."""
+    count = itertools.count()
+
+    def script(link):
+        scripts[min(next(count), len(scripts) - 1)](link)
+
+    ups = [origin(script), origin(script)]
+    return ups, CONF.replace("server = $up", f"server = {ups[0]}\nserver = {ups[1]}")
+
+
+def seen(ups):
+    return [taken for up in ups for taken in up.requests]
 
 
 def error_page(answered, status):
@@ -101,20 +113,21 @@ def test_what_is_not_idempotent_is_never_sent_twice(serve, origin, method, body,
         link.request()
         link.reset() if how == "RST" else link.close()
 
-    first, second = origin(fails), origin()
-    with serve(two(first, second)).connect() as client:
+    ups, text = pair(origin, fails, answering())
+    with serve(text).connect() as client:
         error_page(client.ask(method, "/", body=body), 502)
         client.expect_open()
-    assert len(first.requests) == 1 and second.requests == []
+    assert len(seen(ups)) == 1
 
 
 @pytest.mark.case("PRX-01")
 @pytest.mark.parametrize("method, body", [("POST", b"abc"), ("GET", None)])
 def test_a_refused_connection_lets_the_next_server_answer(serve, origin, method, body):
-    second = origin()
-    with serve(two(f"127.0.0.1:{free_port()}", second)).connect() as client:
-        assert client.ask(method, "/x", body=body).body == b"up:/x"
-    assert [taken.body for taken in second.requests] == [body or b""]
+    other = origin()
+    with serve(CONF.replace("server = $up", f"server = 127.0.0.1:{free_port()}\nserver = {other}")).connect() as client:
+        for _ in range(6):
+            assert client.ask(method, "/x", body=body).body == b"up:/x"
+    assert [taken.body for taken in other.requests] == [body or b""] * 6
 
 
 @pytest.mark.case("PRX-01")
@@ -124,10 +137,10 @@ def test_idempotent_requests_are_tried_again_before_the_answer_began(serve, orig
         link.request()
         link.reset()
 
-    first, second = origin(fails), origin()
-    with serve(two(first, second)).connect() as client:
+    ups, text = pair(origin, fails, answering())
+    with serve(text).connect() as client:
         assert client.ask(method, "/x", body=body).status == 200
-    assert [taken.body for taken in second.requests] == [body or b""]
+    assert [taken.body for taken in seen(ups)] == [body or b""] * 2
 
 
 @pytest.mark.case("PRX-01")
@@ -139,11 +152,11 @@ def test_nothing_is_retried_once_an_answer_byte_came(serve, origin, part):
         link.half_close()
         link.wait_end()
 
-    first, second = origin(fails), origin()
-    with serve(two(first, second)).connect() as client:
+    ups, text = pair(origin, fails, answering())
+    with serve(text).connect() as client:
         error_page(client.get("/"), 502)
         client.expect_open()
-    assert len(first.requests) == 1 and second.requests == []
+    assert len(seen(ups)) == 1
 
 
 def test_retries_bounds_the_tries(serve, origin):
