@@ -48,13 +48,13 @@ struct mlserve_slice {
 /* ---- options ------------------------------------------------------------------ */
 
 enum mlserve_option_type {
-	MLSERVE_BOOL,	  /* on off yes no true false; number 1 or 0 */
-	MLSERVE_COUNT,	  /* plain decimal, min..max */
-	MLSERVE_SIZE,	  /* 64k 8m 1g or bytes; number in bytes */
+	MLSERVE_BOOL,     /* on off yes no true false; number 1 or 0 */
+	MLSERVE_COUNT,    /* plain decimal, min..max */
+	MLSERVE_SIZE,     /* 64k 8m 1g or bytes; number in bytes */
 	MLSERVE_DURATION, /* 500us 100ms 5s 2m 1h or 0; number in microseconds */
-	MLSERVE_CHOICE,	  /* one of `choices`; number is its index */
-	MLSERVE_TEXT,	  /* the rest of the line */
-	MLSERVE_WORDS,	  /* blank-separated words */
+	MLSERVE_CHOICE,   /* one of `choices`; number is its index */
+	MLSERVE_TEXT,     /* the rest of the line */
+	MLSERVE_WORDS,    /* blank-separated words */
 };
 
 enum {
@@ -86,17 +86,19 @@ MLSERVE_API int64_t mlserve_setting_number(const struct mlserve_settings *, cons
 /* For TEXT and, as its name, CHOICE. NULL: unset. */
 MLSERVE_API const char *mlserve_setting_text(const struct mlserve_settings *, const char *name);
 /* For WORDS, and TEXT that repeats. */
-MLSERVE_API size_t mlserve_setting_list(const struct mlserve_settings *, const char *name, const char *const **ret_items);
-MLSERVE_API bool mlserve_setting_is_set(const struct mlserve_settings *, const char *name); /* to a value, in a file or by -o */
+MLSERVE_API size_t mlserve_setting_list(
+        const struct mlserve_settings *, const char *name, const char *const **ret_items);
+MLSERVE_API bool mlserve_setting_is_set(
+        const struct mlserve_settings *, const char *name); /* to a value, in a file or by -o */
 /* Reports a fault of this setting with its file and line; the configuration is then refused. `name` NULL: the
  * section itself. `item`: which of several values, from 0. */
-MLSERVE_API void mlserve_setting_fault(const struct mlserve_settings *, const char *name, size_t item, const char *format,
-	...) __attribute__((format(printf, 4, 5)));
+MLSERVE_API void mlserve_setting_fault(const struct mlserve_settings *, const char *name, size_t item,
+        const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* ---- the handler -------------------------------------------------------------- */
 
 struct mlserve_handler {
-	unsigned abi;	     /* MLSERVE_HANDLER_ABI */
+	unsigned abi;        /* MLSERVE_HANDLER_ABI */
 	const char *name;    /* for logs and statistics */
 	const char *methods; /* served ones, blank-separated, e.g. "GET HEAD"; others get 405 with Allow */
 	const struct mlserve_option *options;
@@ -105,17 +107,24 @@ struct mlserve_handler {
 	/* Makes the state of one route from its settings. On a fault: reports it and returns false. */
 	bool (*configure)(const struct mlserve_settings *, void **ret_route);
 	void (*release)(void *route); /* may be NULL */
+	/* What a loop keeps for one route without sharing it (caches, pools): made in the loop's thread before the
+	 * first exchange of that route, ended with the loop. Both may be NULL. attach: false when memory is short
+	 * (503). */
+	bool (*attach)(void *route, unsigned loop, void **ret_local);
+	void (*detach)(void *route, void *local);
 
 	void (*serve)(struct mlserve_exchange *);
-	void (*body)(struct mlserve_exchange *);   /* request body bytes came, or its end, after MLSERVE_BODY_WAIT; may be NULL */
+	void (*body)(struct mlserve_exchange
+	                *); /* request body bytes came, or its end, after MLSERVE_BODY_WAIT; may be NULL */
 	void (*more)(struct mlserve_exchange *);   /* room for more answer bytes; may be NULL */
 	void (*cancel)(struct mlserve_exchange *); /* drop what this exchange holds; may be NULL */
 };
 
-MLSERVE_API void *mlserve_exchange_state(struct mlserve_exchange *); /* state_bytes, zeroed before serve() */
-MLSERVE_API void *mlserve_exchange_route(struct mlserve_exchange *); /* what configure returned */
+MLSERVE_API void *mlserve_exchange_state(struct mlserve_exchange *);         /* state_bytes, zeroed before serve() */
+MLSERVE_API void *mlserve_exchange_route(struct mlserve_exchange *);         /* what configure returned */
+MLSERVE_API void *mlserve_exchange_local(struct mlserve_exchange *);         /* what attach returned */
 MLSERVE_API unsigned mlserve_exchange_loop(const struct mlserve_exchange *); /* the number of its loop */
-/* Memory until the exchange ends. Never NULL for up to 64 KiB in all; NULL beyond that when memory is short. */
+/* Zeroed memory until the exchange ends; NULL when memory is short. */
 MLSERVE_API void *mlserve_exchange_alloc(struct mlserve_exchange *, size_t bytes);
 
 /* ---- the request: slices live until the exchange ends --------------------------- */
@@ -126,27 +135,33 @@ MLSERVE_API struct mlserve_slice mlserve_request_target(const struct mlserve_exc
 MLSERVE_API struct mlserve_slice mlserve_request_path(const struct mlserve_exchange *);
 /* The path after the route's prefix; begins with '/' or is empty. The whole path for "=" and "~" routes. */
 MLSERVE_API struct mlserve_slice mlserve_request_rest(const struct mlserve_exchange *);
-MLSERVE_API struct mlserve_slice mlserve_request_query(const struct mlserve_exchange *); /* without '?'; data NULL: none */
-MLSERVE_API struct mlserve_slice mlserve_request_host(const struct mlserve_exchange *);	 /* with its port, may be empty */
-MLSERVE_API struct mlserve_slice mlserve_request_peer(struct mlserve_exchange *);	 /* client address, no port */
-MLSERVE_API bool mlserve_request_is_loopback(const struct mlserve_exchange *); /* client on 127/8, ::1 or a unix socket */
+MLSERVE_API struct mlserve_slice mlserve_request_query(
+        const struct mlserve_exchange *); /* without '?'; data NULL: none */
+MLSERVE_API struct mlserve_slice mlserve_request_host(
+        const struct mlserve_exchange *);                                         /* with its port, may be empty */
+MLSERVE_API struct mlserve_slice mlserve_request_peer(struct mlserve_exchange *); /* client address, no port */
+MLSERVE_API bool mlserve_request_is_loopback(
+        const struct mlserve_exchange *); /* client on 127/8, ::1 or a unix socket */
 /* The first field of that name (any case); false: there is none. */
-MLSERVE_API bool mlserve_request_field(const struct mlserve_exchange *, const char *name, struct mlserve_slice *ret_value);
+MLSERVE_API bool mlserve_request_field(
+        const struct mlserve_exchange *, const char *name, struct mlserve_slice *ret_value);
 /* Field number `index` from 0 in order of arrival; false past the last. */
-MLSERVE_API bool mlserve_request_field_at(const struct mlserve_exchange *, size_t index, struct mlserve_slice *ret_name,
-	struct mlserve_slice *ret_value);
+MLSERVE_API bool mlserve_request_field_at(
+        const struct mlserve_exchange *, size_t index, struct mlserve_slice *ret_name, struct mlserve_slice *ret_value);
 
 enum mlserve_body {
 	MLSERVE_BODY_DATA,   /* *ret_data holds at least a byte, valid until the next call */
 	MLSERVE_BODY_END,    /* whole body was taken, or there is none */
 	MLSERVE_BODY_WAIT,   /* body() will be called when there is more */
-	MLSERVE_BODY_FAILED, /* malformed or too large: the server already knows; answer 400, or the exchange is cut */
+	MLSERVE_BODY_FAILED, /* malformed or too large: answer with mlserve_answer_error(x, 400, ...), which sends the
+	                        status that fits, or abort */
 };
 
 /* Takes the next piece of the request body. Nothing is read from the client unless this is called; the first call
  * sends 100 (Continue) when the client waits for it. */
 MLSERVE_API enum mlserve_body mlserve_request_body(struct mlserve_exchange *, struct mlserve_slice *ret_data);
-MLSERVE_API int64_t mlserve_request_body_length(const struct mlserve_exchange *); /* bytes; 0: none; -1: not announced */
+MLSERVE_API int64_t mlserve_request_body_length(
+        const struct mlserve_exchange *); /* bytes; 0: none; -1: not announced */
 
 /* ---- the answer ------------------------------------------------------------------ */
 
@@ -165,10 +180,10 @@ MLSERVE_API void mlserve_answer_fields(struct mlserve_exchange *, struct mlserve
 MLSERVE_API size_t mlserve_answer_write(struct mlserve_exchange *, const void *data, size_t length);
 /* The whole body, or all of its rest, as memory or as part of a file. The bytes, or the descriptor, must stay valid
  * until `done(argument)` is called, once, in this loop's thread, when nothing needs them any more. done may be NULL. */
-MLSERVE_API void mlserve_answer_memory(struct mlserve_exchange *, const void *data, size_t length, void (*done)(void *),
-	void *argument);
-MLSERVE_API void mlserve_answer_file(struct mlserve_exchange *, int fd, int64_t offset, int64_t length,
-	void (*done)(void *), void *argument);
+MLSERVE_API void mlserve_answer_memory(
+        struct mlserve_exchange *, const void *data, size_t length, void (*done)(void *), void *argument);
+MLSERVE_API void mlserve_answer_file(
+        struct mlserve_exchange *, int fd, int64_t offset, int64_t length, void (*done)(void *), void *argument);
 /* Ends the exchange. `trailers`: preformatted lines, only for answers of unknown length; may be empty. Fewer bytes
  * than announced is the same as abort. */
 MLSERVE_API void mlserve_answer_end(struct mlserve_exchange *);
@@ -176,8 +191,8 @@ MLSERVE_API void mlserve_answer_end_with(struct mlserve_exchange *, struct mlser
 /* Cuts the answer so that the client can tell (RFC 9112 8), and ends the exchange. */
 MLSERVE_API void mlserve_answer_abort(struct mlserve_exchange *);
 /* begin, Content-Type, write and end in one. The body is copied or, when large, must live as long as the route. */
-MLSERVE_API void mlserve_answer_whole(struct mlserve_exchange *, unsigned status, const char *content_type,
-	struct mlserve_slice body);
+MLSERVE_API void mlserve_answer_whole(
+        struct mlserve_exchange *, unsigned status, const char *content_type, struct mlserve_slice body);
 /* The server's error page for a status of 400..599 (JSON or HTML by Accept, with a request id), and ends the exchange.
  * `fields`: more preformatted field lines, may be empty. */
 MLSERVE_API void mlserve_answer_error(struct mlserve_exchange *, unsigned status, struct mlserve_slice fields);
@@ -194,7 +209,7 @@ MLSERVE_API void mlserve_exchange_after(struct mlserve_exchange *, int64_t us, v
  * is cancelled meanwhile: then `drop(argument)` is called instead of `then`, in the loop's thread. false: the executor
  * is full (answer 503 with Retry-After). */
 MLSERVE_API bool mlserve_exchange_run(struct mlserve_exchange *, void (*work)(void *argument), void *argument,
-	void (*then)(struct mlserve_exchange *, void *argument), void (*drop)(void *argument));
+        void (*then)(struct mlserve_exchange *, void *argument), void (*drop)(void *argument));
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,7 @@
 /* Bump allocation in blocks. */
 #include "base/arena.h"
-#include <stdarg.h>
 #include <stdalign.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -2,9 +2,9 @@
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
-#include <stddef.h>
-#include <stdbool.h>
 #include "base/slice.h"
+#include <stdbool.h>
+#include <stddef.h>
 
 struct arena_block;
 

@@ -12,8 +12,9 @@ struct list {
 
 #define LIST_EACH(node, head) for (struct list *node = (head)->next; node != (head); node = node->next)
 /* The body may remove `node`. */
-#define LIST_EACH_SAFE(node, head) \
-	for (struct list *node = (head)->next, *node##_next = node->next; node != (head); node = node##_next, node##_next = node->next)
+#define LIST_EACH_SAFE(node, head)                                                                                     \
+	for (struct list *node = (head)->next, *node##_next = node->next; node != (head);                              \
+	        node = node##_next, node##_next = node->next)
 
 static inline void list_init(struct list *l)
 {

@@ -1,5 +1,6 @@
 /* The error log. The only global variable of the program is this sink. */
 #include "base/log.h"
+#include "base/fd.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -8,7 +9,6 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include "base/fd.h"
 
 enum { LINE_BYTES = 2048 };
 

@@ -6,7 +6,7 @@
 #include <time.h>
 
 struct validators {
-	struct slice etag;  /* with its quotes, and W/ when weak */
+	struct slice etag; /* with its quotes, and W/ when weak */
 	time_t modified;
 	bool modified_is_strong; /* RFC 9110 8.8.2.2: not changed within the last second */
 };

@@ -20,34 +20,12 @@ enum method {
 	METHOD_OTHER, /* known to the library (WebDAV and such), told apart by name only */
 };
 
-enum field_id { /* fields that the server itself looks at; found once, while parsing */
+/* Fields that the server itself looks at; found once, while parsing. */
+enum field_id {
 	FIELD_OTHER,
-	FIELD_HOST,
-	FIELD_CONNECTION,
-	FIELD_CONTENT_LENGTH,
-	FIELD_TRANSFER_ENCODING,
-	FIELD_EXPECT,
-	FIELD_UPGRADE,
-	FIELD_ACCEPT,
-	FIELD_RANGE,
-	FIELD_IF_RANGE,
-	FIELD_IF_MATCH,
-	FIELD_IF_NONE_MATCH,
-	FIELD_IF_MODIFIED_SINCE,
-	FIELD_IF_UNMODIFIED_SINCE,
-	FIELD_KEEP_ALIVE,
-	FIELD_PROXY_CONNECTION,
-	FIELD_TE,
-	FIELD_TRAILER,
-	FIELD_FORWARDED,
-	FIELD_X_FORWARDED_FOR,
-	FIELD_X_FORWARDED_PROTO,
-	FIELD_X_FORWARDED_HOST,
-	FIELD_VIA,
-	FIELD_DATE,
-	FIELD_SERVER,
-	FIELD_LOCATION,
-	FIELD_PROXY_AUTHENTICATE,
+#define FIELD(id, name, first, last) FIELD_##id,
+#include "http/fields.def"
+#undef FIELD
 	FIELD_ID_COUNT,
 };
 
@@ -62,6 +40,8 @@ struct fields {
 	uint32_t seen; /* bit 1 << id of every known field present */
 };
 
+/* By name, any case. */
+enum field_id field_id_of(struct slice name);
 /* First field of that id; false: none. Cheap when it is absent. */
 bool fields_find(const struct fields *, enum field_id, struct slice *ret_value);
 /* First field of that name, any case. */
@@ -74,15 +54,15 @@ enum { LENGTH_NONE = 0, LENGTH_UNKNOWN = -1 };
 struct request_head {
 	enum method method;
 	struct slice method_text, target;
-	int minor;	       /* HTTP/1.minor: 0, or 1 for 1.1 and later 1.x */
+	int minor; /* HTTP/1.minor: 0, or 1 for 1.1 and later 1.x */
 	struct fields fields;
 	struct slice host;     /* Host, or the authority of an absolute-form target; empty when absent (1.0) */
-	struct slice path;     /* of the target, raw, without query; "*" for OPTIONS * */
+	struct slice path;     /* of the target, raw, without query; "*" for OPTIONS *; empty for CONNECT */
 	struct slice query;    /* raw, without '?'; data NULL: none */
 	int64_t body_length;   /* bytes; LENGTH_UNKNOWN: chunked; 0: no body */
 	bool keep_alive;       /* by version and Connection */
 	bool expects_continue; /* Expect: 100-continue on HTTP/1.1, with a body announced */
-	bool upgrades;	       /* Connection names upgrade and Upgrade is there */
+	bool upgrades;         /* Connection names upgrade and Upgrade is there */
 	bool has_absolute_target;
 };
 

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 enum range_result {
-	RANGE_NONE, /* no, bad or several ranges, or another unit: the whole (200) */
-	RANGE_PART, /* 206 */
+	RANGE_NONE,          /* no, bad or several ranges, or another unit: the whole (200) */
+	RANGE_PART,          /* 206 */
 	RANGE_UNSATISFIABLE, /* 416 */
 };
 

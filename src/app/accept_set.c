@@ -1,0 +1,187 @@
+/* accept4 in batches, and what to do when it fails. */
+#include "app/accept_set.h"
+#include "base/check.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { BATCH = 64, RETRY_US = 100 * 1000 };
+
+static void on_retry(struct timer *t)
+{
+	accept_set_resume(CONTAINER_OF(t, struct accept_set, retry));
+}
+
+static int open_reserve(void)
+{
+	return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+int accept_set_init(struct accept_set *s, struct loop *l, struct acceptor_figures *figures, size_t capacity)
+{
+	*s = (struct accept_set){.loop = l, .figures = figures, .held.fd = -1};
+	timer_init(&s->retry, on_retry);
+	s->sockets = calloc(capacity + 1, sizeof *s->sockets);
+	s->reserve_fd = open_reserve();
+	if (!s->sockets || s->reserve_fd < 0) {
+		int error = s->sockets ? -errno : -ENOMEM;
+		accept_set_fini(s);
+		return error;
+	}
+	return 0;
+}
+
+static void pause_set(struct accept_set *s)
+{
+	if (s->paused)
+		return;
+	s->paused = true;
+	for (size_t i = 0; i < s->count; i++)
+		loop_unregister(&s->sockets[i].watch, s->sockets[i].fd);
+}
+
+static bool hand_on(struct accept_set *s, const struct listener_settings *listener, int fd, const struct address *peer)
+{
+	if (s->take(s, listener, fd, peer))
+		return true;
+	s->held.fd = fd;
+	s->held.listener = listener;
+	s->held.peer = *peer;
+	pause_set(s);
+	return false;
+}
+
+static void count(atomic_uint_least64_t *figure)
+{
+	atomic_fetch_add_explicit(figure, 1, memory_order_relaxed);
+}
+
+/* Takes one connection by the reserve descriptor and closes it. */
+static void turn_away(struct accept_set *s, int listening_fd)
+{
+	fd_close(&s->reserve_fd);
+	int fd = accept4(listening_fd, NULL, NULL, SOCK_CLOEXEC);
+	if (fd >= 0)
+		count(&s->figures->refused);
+	fd_close(&fd);
+	s->reserve_fd = open_reserve();
+}
+
+/* What a failed accept4 means. true: go on with the batch. */
+static bool survive(struct accept_set *s, const struct accept_socket *socket, int error)
+{
+	if (error == EAGAIN)
+		return false;
+	if (error == EINTR)
+		return true;
+	count(&s->figures->errors);
+	/* accept(2): errors of the new connection itself, which is gone; the next one may be well. */
+	if (error != EMFILE && error != ENFILE && error != ENOBUFS && error != ENOMEM)
+		return true;
+	int64_t now_ns = clock_now_ns();
+	if (now_ns - s->logged_ns > NS_PER_S)
+		log_error("listener %s: accept: %s; trying again in %d ms", socket->listener->name, strerror(error),
+		        RETRY_US / 1000);
+	s->logged_ns = now_ns - s->logged_ns > NS_PER_S ? now_ns : s->logged_ns;
+	if (error == EMFILE || error == ENFILE)
+		turn_away(s, socket->fd);
+	pause_set(s);
+	timer_start(s->loop, &s->retry, RETRY_US);
+	return false;
+}
+
+static void accept_batch(struct accept_set *s, const struct accept_socket *socket, int most)
+{
+	if (s->begin_batch)
+		s->begin_batch(s);
+	for (int i = 0; i < most && !s->paused; i++) {
+		struct sockaddr_storage storage;
+		socklen_t length = sizeof storage;
+		int fd = accept4(socket->fd, (struct sockaddr *)&storage, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd < 0) {
+			if (!survive(s, socket, errno))
+				return;
+			continue;
+		}
+		count(&s->figures->accepted);
+		/* The address of a unix socket's client is empty: length is that of the family alone. */
+		struct address peer = address_of((struct sockaddr *)&storage, length);
+		if (!hand_on(s, socket->listener, fd, &peer))
+			return;
+	}
+}
+
+static void on_ready(struct watch *w, uint32_t events)
+{
+	struct accept_socket *socket = CONTAINER_OF(w, struct accept_socket, watch);
+	(void)events;
+	accept_batch(socket->set, socket, BATCH);
+}
+
+static void on_expired(struct watch *w)
+{
+	(void)w; /* listening sockets have no deadline */
+}
+
+int accept_set_add(struct accept_set *s, int fd, const struct listener_settings *listener)
+{
+	struct accept_socket *socket = &s->sockets[s->count];
+	*socket = (struct accept_socket){.set = s, .fd = fd, .listener = listener};
+	socket->watch.ready = on_ready;
+	socket->watch.expired = on_expired;
+	if (!loop_adopt(s->loop, &socket->watch))
+		return -ENOMEM;
+	s->count++;
+	return loop_register_listener(&socket->watch, fd);
+}
+
+void accept_set_resume(struct accept_set *s)
+{
+	if (!s->paused)
+		return;
+	if (s->held.fd >= 0) {
+		int fd = s->held.fd;
+		s->held.fd = -1;
+		if (!s->take(s, s->held.listener, fd, &s->held.peer)) {
+			s->held.fd = fd;
+			return;
+		}
+	}
+	s->paused = false;
+	timer_stop(s->loop, &s->retry);
+	for (size_t i = 0; i < s->count; i++)
+		if (loop_register_listener(&s->sockets[i].watch, s->sockets[i].fd))
+			timer_start(s->loop, &s->retry, RETRY_US);
+}
+
+void accept_set_finish(struct accept_set *s)
+{
+	enum { AT_MOST = 65536 }; /* longer than any backlog */
+	accept_set_resume(s);
+	for (size_t i = 0; i < s->count; i++)
+		accept_batch(s, &s->sockets[i], AT_MOST);
+	pause_set(s);
+	timer_stop(s->loop, &s->retry);
+	if (s->held.fd >= 0) {
+		count(&s->figures->refused);
+		fd_close(&s->held.fd);
+	}
+}
+
+void accept_set_fini(struct accept_set *s)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		loop_unregister(&s->sockets[i].watch, s->sockets[i].fd);
+		loop_release(&s->sockets[i].watch);
+	}
+	free(s->sockets);
+	s->sockets = NULL;
+	s->count = 0;
+	fd_close(&s->reserve_fd);
+	fd_close(&s->held.fd);
+}

@@ -1,0 +1,55 @@
+/*
+ * The listening sockets of one thread: accepts in batches and hands each socket on.
+ *
+ * Out of descriptors or memory it waits for a while instead of spinning; one connection
+ * a round is then taken by a reserve descriptor and closed, so that its client learns.
+ */
+#ifndef APP_ACCEPT_SET_H
+#define APP_ACCEPT_SET_H
+
+#include "event/loop.h"
+#include "net/address.h"
+#include "serve/context.h"
+#include "serve/view.h"
+
+struct accept_set;
+
+struct accept_socket {
+	struct watch watch;
+	struct accept_set *set;
+	int fd;
+	const struct listener_settings *listener;
+};
+
+struct accept_set {
+	struct loop *loop;
+	struct acceptor_figures *figures;
+	/* Takes the socket over. false: no room anywhere; the set pauses, keeps the socket, and offers it again on
+	 * resume. */
+	bool (*take)(struct accept_set *, const struct listener_settings *, int fd, const struct address *);
+	void (*begin_batch)(struct accept_set *); /* may be NULL */
+	void *owner;
+
+	struct accept_socket *sockets;
+	size_t count;
+	int reserve_fd;
+	bool paused;
+	struct timer retry;
+	int64_t logged_ns;
+	struct { /* accepted, not yet taken */
+		int fd;
+		const struct listener_settings *listener;
+		struct address peer;
+	} held;
+};
+
+/* take, owner and begin_batch are set by the caller afterwards. 0 or a negative errno. */
+int accept_set_init(struct accept_set *, struct loop *, struct acceptor_figures *, size_t capacity);
+/* fd stays the caller's. 0 or a negative errno. */
+int accept_set_add(struct accept_set *, int fd, const struct listener_settings *);
+void accept_set_resume(struct accept_set *);
+/* Accepts and hands on all that the kernel has queued, then stops watching. */
+void accept_set_finish(struct accept_set *);
+void accept_set_fini(struct accept_set *);
+
+#endif

@@ -1,0 +1,217 @@
+/* From [listener] sections to open sockets. */
+#include "app/listeners.h"
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int64_t ns_of(const struct mlserve_settings *s, const char *name)
+{
+	return mlserve_setting_number(s, name) * NS_PER_US;
+}
+
+static bool read_trusted(struct listener_settings *l, const struct mlserve_settings *s)
+{
+	const char *const *items;
+	size_t count = mlserve_setting_list(s, "trusted_proxies", &items);
+	bool fine = true;
+	l->trusted = calloc(count + 1, sizeof *l->trusted);
+	if (!l->trusted)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		if (!network_parse(slice_of(items[i]), &l->trusted[l->trusted_count])) {
+			mlserve_setting_fault(s, "trusted_proxies", i,
+			        "%s is not a network (ADDRESS or ADDRESS/BITS, or unix)", items[i]);
+			fine = false;
+			continue;
+		}
+		l->trusted_count++;
+	}
+	return fine;
+}
+
+static bool read_settings(struct listener_settings *l, const struct mlserve_settings *s)
+{
+	l->name = config_name(s);
+	l->index = (unsigned)config_index(s);
+	l->header_timeout_ns = ns_of(s, "header_timeout");
+	l->body_timeout_ns = ns_of(s, "body_timeout");
+	l->send_timeout_ns = ns_of(s, "send_timeout");
+	l->keepalive_timeout_ns = ns_of(s, "keepalive_timeout");
+	l->min_rate = mlserve_setting_number(s, "min_rate");
+	l->keepalive_requests = (uint64_t)mlserve_setting_number(s, "keepalive_requests");
+	l->max_header_bytes = (size_t)mlserve_setting_number(s, "max_header_size");
+	l->max_fields = (size_t)mlserve_setting_number(s, "max_headers");
+	l->max_body_bytes = mlserve_setting_number(s, "max_body_size");
+	return read_trusted(l, s);
+}
+
+static struct listener_socket *add(struct listeners *l, const struct listener_socket *socket)
+{
+	struct listener_socket *grown = realloc(l->sockets, (l->socket_count + 1) * sizeof *grown);
+	if (!grown)
+		return NULL;
+	l->sockets = grown;
+	l->sockets[l->socket_count] = *socket;
+	return &l->sockets[l->socket_count++];
+}
+
+static uint16_t port_of(const struct endpoint *e)
+{
+	switch (e->to.any.sa_family) {
+	case AF_INET:
+		return ntohs(e->to.v4.sin_port);
+	case AF_INET6:
+		return ntohs(e->to.v6.sin6_port);
+	default:
+		return 0;
+	}
+}
+
+static void set_port(struct endpoint *e, uint16_t port)
+{
+	if (e->to.any.sa_family == AF_INET)
+		e->to.v4.sin_port = htons(port);
+	else if (e->to.any.sa_family == AF_INET6)
+		e->to.v6.sin6_port = htons(port);
+}
+
+/* One socket a loop, on one port or on a row of ports. */
+static bool add_for_loops(
+        struct listeners *l, struct listener_socket socket, enum config_accept accept, unsigned loop_count)
+{
+	uint16_t port = port_of(&socket.endpoint);
+	for (unsigned i = 0; i < loop_count; i++) {
+		socket.for_loop = (int)i;
+		if (accept == CONFIG_ACCEPT_REUSEPORT) {
+			socket.flags = LISTENER_REUSEPORT;
+			socket.shares_port = i > 0 && port == 0;
+		} else {
+			set_port(&socket.endpoint, (uint16_t)(port + i));
+		}
+		if (!add(l, &socket))
+			return false;
+	}
+	return true;
+}
+
+/* NULL, or why this way of accepting does not fit the address. */
+static const char *unfit(const struct listener_socket *socket, enum config_accept accept, unsigned loop_count)
+{
+	uint16_t port = port_of(&socket->endpoint);
+	if (accept == CONFIG_ACCEPT_CENTRAL)
+		return NULL;
+	if (socket->passed_name)
+		return "a socket of systemd's can only be accepted from centrally";
+	if (socket->endpoint.to.any.sa_family == AF_UNIX)
+		return "a unix socket can only be accepted from centrally";
+	if (accept == CONFIG_ACCEPT_SHARDED_PORTS && (port == 0 || port + loop_count - 1 > 65535))
+		return "sharded-ports needs a port from 1 with one more for each loop";
+	return NULL;
+}
+
+static bool read_bind(
+        struct listeners *l, const struct mlserve_settings *s, size_t item, const char *bind, unsigned loop_count)
+{
+	enum config_accept accept = (enum config_accept)mlserve_setting_number(s, "accept");
+	bool control = mlserve_setting_number(s, "served_by") == CONFIG_SERVED_BY_CONTROL;
+	struct listener_socket socket = {.settings = &l->settings[config_index(s)], .bind = bind, .fd = -1};
+	struct slice passed = SLICE("systemd:");
+	const char *reason = NULL;
+	socket.backlog = (int)mlserve_setting_number(s, "backlog");
+	if (slice_starts(slice_of(bind), passed))
+		socket.passed_name = bind + passed.length;
+	else if (!endpoint_parse(slice_of(bind), false, &socket.endpoint, &reason)) {
+		mlserve_setting_fault(s, "bind", item, "%s: %s", bind, reason);
+		return false;
+	}
+	if (control)
+		accept = CONFIG_ACCEPT_CENTRAL;
+	if ((reason = unfit(&socket, accept, loop_count))) {
+		mlserve_setting_fault(s, "bind", item, "%s: %s", bind, reason);
+		return false;
+	}
+	socket.for_loop = control ? SOCKET_FOR_CONTROL : SOCKET_FOR_ACCEPTOR;
+	if (accept != CONFIG_ACCEPT_CENTRAL)
+		return add_for_loops(l, socket, accept, loop_count);
+	return add(l, &socket) != NULL;
+}
+
+bool listeners_init(struct listeners *l, const struct config *config, unsigned loop_count)
+{
+	size_t count = config_count(config, CONFIG_LISTENER);
+	bool fine = true, loops_seen = false;
+	*l = (struct listeners){.settings = calloc(count + 1, sizeof *l->settings), .settings_count = count};
+	if (!l->settings)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		const struct mlserve_settings *s = config_at(config, CONFIG_LISTENER, i);
+		const char *const *binds;
+		size_t bind_count = mlserve_setting_list(s, "bind", &binds);
+		fine = read_settings(&l->settings[i], s) && fine;
+		if (l->settings[i].max_fields > l->max_fields)
+			l->max_fields = l->settings[i].max_fields;
+		for (size_t b = 0; b < bind_count; b++)
+			fine = read_bind(l, s, b, binds[b], loop_count) && fine;
+		if (!loops_seen && mlserve_setting_number(s, "served_by") == CONFIG_SERVED_BY_LOOPS) {
+			l->accept = (enum config_accept)mlserve_setting_number(s, "accept");
+			loops_seen = true;
+		}
+	}
+	return fine;
+}
+
+static int open_one(struct listener_socket *s)
+{
+	if (!s->passed_name)
+		return s->fd = listener_open(&s->endpoint, s->backlog, s->flags);
+	s->fd = listener_passed(s->passed_name);
+	if (s->fd < 0)
+		return -ENOENT;
+	int error = listener_adopt(s->fd, &s->endpoint);
+	return error ? error : s->fd;
+}
+
+static const char *explain(const struct listener_socket *s, int error)
+{
+	if (s->passed_name && error == ENOENT)
+		return "no socket of that name was passed in (LISTEN_FDS)";
+	if (error == EEXIST)
+		return "the path exists and is not a socket";
+	return strerror(error);
+}
+
+bool listeners_open(struct listeners *l, char *error, size_t error_bytes)
+{
+	for (size_t i = 0; i < l->socket_count; i++) {
+		struct listener_socket *s = &l->sockets[i];
+		if (s->shares_port)
+			set_port(&s->endpoint, port_of(&l->sockets[i - 1].endpoint));
+		int result = open_one(s);
+		if (result < 0) {
+			snprintf(error, error_bytes, "listener %s: cannot listen on %s: %s", s->settings->name, s->bind,
+			        explain(s, -result));
+			s->fd = -1;
+			return false;
+		}
+	}
+	return true;
+}
+
+void listeners_fini(struct listeners *l)
+{
+	for (size_t i = 0; i < l->socket_count; i++) {
+		if (l->sockets[i].passed_name)
+			fd_close(&l->sockets[i].fd);
+		else
+			listener_close(&l->sockets[i].fd, &l->sockets[i].endpoint);
+	}
+	for (size_t i = 0; l->settings && i < l->settings_count; i++)
+		free(l->settings[i].trusted);
+	free(l->sockets);
+	free(l->settings);
+	*l = (struct listeners){0};
+}

@@ -1,0 +1,136 @@
+/* One queue under one mutex: jobs are milliseconds long, so the lock is not where time goes. */
+#include "event/executor.h"
+#include "base/check.h"
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+
+struct executor {
+	pthread_mutex_t lock;
+	pthread_cond_t work_waits;
+	struct list queue;
+	size_t queued, limit;
+	uint64_t rejected;
+	unsigned active, thread_count;
+	bool stopping;
+	pthread_t threads[];
+};
+
+static void on_done(struct loop *l, struct post *post)
+{
+	struct job *job = CONTAINER_OF(post, struct job, post);
+	job->done(l, job);
+}
+
+static void *work(void *argument)
+{
+	struct executor *e = argument;
+	pthread_mutex_lock(&e->lock);
+	for (;;) {
+		struct list *node;
+		while (!(node = list_take_first(&e->queue)) && !e->stopping)
+			pthread_cond_wait(&e->work_waits, &e->lock);
+		if (!node)
+			break;
+		struct job *job = CONTAINER_OF(node, struct job, node);
+		e->queued--;
+		e->active++;
+		pthread_mutex_unlock(&e->lock);
+		job->work(job->argument);
+		loop_post_always(job->home, &job->post);
+		pthread_mutex_lock(&e->lock);
+		e->active--;
+	}
+	pthread_mutex_unlock(&e->lock);
+	return NULL;
+}
+
+/* Signals belong to the control thread: the others start with all of them blocked. */
+static int start_threads(struct executor *e, unsigned threads)
+{
+	sigset_t all, before;
+	int error = 0;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	while (e->thread_count < threads && !error) {
+		error = pthread_create(&e->threads[e->thread_count], NULL, work, e);
+		e->thread_count += !error;
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -error;
+}
+
+struct executor *executor_create(unsigned threads, size_t queue_limit, int *ret_error)
+{
+	struct executor *e = calloc(1, sizeof *e + threads * sizeof e->threads[0]);
+	if (!e) {
+		*ret_error = -ENOMEM;
+		return NULL;
+	}
+	pthread_mutex_init(&e->lock, NULL);
+	pthread_cond_init(&e->work_waits, NULL);
+	list_init(&e->queue);
+	e->limit = queue_limit;
+	int error = start_threads(e, threads);
+	if (error) {
+		*ret_error = error;
+		executor_free(&e);
+	}
+	return e;
+}
+
+void executor_free(struct executor **executor)
+{
+	struct executor *e = *executor;
+	if (!e)
+		return;
+	pthread_mutex_lock(&e->lock);
+	e->stopping = true;
+	list_init(&e->queue);
+	pthread_cond_broadcast(&e->work_waits);
+	pthread_mutex_unlock(&e->lock);
+	for (unsigned i = 0; i < e->thread_count; i++)
+		pthread_join(e->threads[i], NULL);
+	pthread_cond_destroy(&e->work_waits);
+	pthread_mutex_destroy(&e->lock);
+	free(e);
+	*executor = NULL;
+}
+
+bool executor_submit(struct executor *e, struct loop *home, struct job *job)
+{
+	job->home = home;
+	job->post.run = on_done;
+	pthread_mutex_lock(&e->lock);
+	bool taken = e->queued < e->limit;
+	if (taken) {
+		list_append(&e->queue, &job->node);
+		e->queued++;
+		pthread_cond_signal(&e->work_waits);
+	} else {
+		e->rejected++;
+	}
+	pthread_mutex_unlock(&e->lock);
+	return taken;
+}
+
+bool executor_withdraw(struct executor *e, struct job *job)
+{
+	pthread_mutex_lock(&e->lock);
+	bool waits = !list_is_empty(&job->node);
+	if (waits) {
+		list_remove(&job->node);
+		e->queued--;
+	}
+	pthread_mutex_unlock(&e->lock);
+	return waits;
+}
+
+struct executor_figures executor_figures(struct executor *e)
+{
+	pthread_mutex_lock(&e->lock);
+	struct executor_figures figures = {e->thread_count, e->active, e->queued, e->rejected};
+	pthread_mutex_unlock(&e->lock);
+	return figures;
+}

@@ -1,0 +1,389 @@
+/*
+ * A turn: libev wakes; the mailbox and the epoll set are served until they look empty;
+ * tasks of the turn's end run; the status line says "waiting"; libev sleeps.
+ */
+#include "event/loop.h"
+#include "base/check.h"
+#include "base/fd.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+enum {
+	BATCH = 256,       /* events taken from the set at once */
+	WORTH_ANOTHER = 8, /* after so many events another look at the set is cheaper than a sleep */
+	LOOKS = 16,        /* then timers and mail get their turn */
+	MAIL_A_TURN = 1024,
+	FIRST_SLOTS = 64,
+	MAILBOX_SLOT = 0,
+};
+
+static const int64_t SWEEP_GRAIN_NS = 20 * NS_PER_MS;
+
+/* ---- slots ---------------------------------------------------------------------- */
+
+static bool grow(struct loop *l)
+{
+	uint32_t capacity = l->capacity ? 2 * l->capacity : FIRST_SLOTS;
+	struct watch **watches = realloc(l->watches, capacity * sizeof *watches);
+	if (watches)
+		l->watches = watches;
+	uint32_t *generations = realloc(l->generations, capacity * sizeof *generations);
+	if (generations)
+		l->generations = generations;
+	int64_t *deadlines = realloc(l->deadlines_ns, capacity * sizeof *deadlines);
+	if (deadlines)
+		l->deadlines_ns = deadlines;
+	uint32_t *free_slots = realloc(l->free_slots, capacity * sizeof *free_slots);
+	if (free_slots)
+		l->free_slots = free_slots;
+	if (!watches || !generations || !deadlines || !free_slots)
+		return false;
+	for (uint32_t slot = capacity; slot-- > l->capacity;) {
+		watches[slot] = NULL;
+		generations[slot] = 0;
+		deadlines[slot] = NO_DEADLINE;
+		free_slots[l->free_count++] = slot;
+	}
+	l->capacity = capacity;
+	return true;
+}
+
+bool loop_adopt(struct loop *l, struct watch *w)
+{
+	if (l->free_count == 0 && !grow(l))
+		return false;
+	w->loop = l;
+	w->slot = l->free_slots[--l->free_count];
+	w->registered = false;
+	l->watches[w->slot] = w;
+	return true;
+}
+
+void loop_release(struct watch *w)
+{
+	struct loop *l = w->loop;
+	MUST(l->watches[w->slot] == w);
+	l->watches[w->slot] = NULL;
+	l->generations[w->slot]++;
+	l->deadlines_ns[w->slot] = NO_DEADLINE;
+	l->free_slots[l->free_count++] = w->slot;
+	w->loop = NULL;
+}
+
+static int add_to_set(struct watch *w, int fd, uint32_t events)
+{
+	struct loop *l = w->loop;
+	struct epoll_event event = {.events = events, .data.u64 = (uint64_t)l->generations[w->slot] << 32 | w->slot};
+	if (epoll_ctl(l->set_fd, EPOLL_CTL_ADD, fd, &event))
+		return -errno;
+	w->registered = true;
+	return 0;
+}
+
+int loop_register(struct watch *w, int fd)
+{
+	return add_to_set(w, fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
+}
+
+int loop_register_listener(struct watch *w, int fd)
+{
+	return add_to_set(w, fd, EPOLLIN);
+}
+
+void loop_unregister(struct watch *w, int fd)
+{
+	if (w->registered)
+		epoll_ctl(w->loop->set_fd, EPOLL_CTL_DEL, fd, NULL);
+	w->registered = false;
+}
+
+/* ---- deadlines -------------------------------------------------------------------- */
+
+void loop_sweep_by(struct loop *l, int64_t at_ns)
+{
+	int64_t now_ns = clock_now_ns();
+	if (at_ns < now_ns + SWEEP_GRAIN_NS)
+		at_ns = now_ns + SWEEP_GRAIN_NS;
+	if (at_ns >= l->sweep_at_ns)
+		return;
+	l->sweep_at_ns = at_ns;
+	/* libev counts from its own cached time, which may be a long turn ago. */
+	ev_now_update(l->ev);
+	ev_timer_stop(l->ev, &l->sweep_timer);
+	ev_timer_set(&l->sweep_timer, (double)(at_ns - now_ns) / (double)NS_PER_S, 0.);
+	ev_timer_start(l->ev, &l->sweep_timer);
+}
+
+static void on_sweep(struct ev_loop *ev, ev_timer *timer, int events)
+{
+	struct loop *l = CONTAINER_OF(timer, struct loop, sweep_timer);
+	int64_t now_ns = clock_now_ns(), next_ns = NO_DEADLINE;
+	(void)ev, (void)events;
+	l->sweep_at_ns = NO_DEADLINE;
+	for (uint32_t slot = 0; slot < l->capacity; slot++) {
+		if (l->deadlines_ns[slot] <= now_ns) {
+			struct watch *w = l->watches[slot];
+			l->deadlines_ns[slot] = NO_DEADLINE;
+			if (w)
+				w->expired(w);
+		}
+		if (l->deadlines_ns[slot] < next_ns)
+			next_ns = l->deadlines_ns[slot];
+	}
+	if (next_ns != NO_DEADLINE)
+		loop_sweep_by(l, next_ns);
+}
+
+/* ---- timers and tasks --------------------------------------------------------------- */
+
+static void on_timer(struct ev_loop *ev, ev_timer *ev_timer, int events)
+{
+	struct timer *t = CONTAINER_OF(ev_timer, struct timer, ev);
+	(void)ev, (void)events;
+	t->fire(t);
+}
+
+void timer_init(struct timer *t, void (*fire)(struct timer *))
+{
+	t->fire = fire;
+	ev_init(&t->ev, on_timer);
+}
+
+void timer_start(struct loop *l, struct timer *t, int64_t us)
+{
+	/* ev_now is the begin of the turn: without the time since, a timer begun late in a turn would fire early. */
+	double since_turn = (double)(clock_now_ns() - l->now_ns) / (double)NS_PER_S;
+	ev_timer_stop(l->ev, &t->ev);
+	ev_timer_set(&t->ev, (double)us / 1e6 + (since_turn > 0 ? since_turn : 0), 0.);
+	ev_timer_start(l->ev, &t->ev);
+}
+
+void timer_stop(struct loop *l, struct timer *t)
+{
+	ev_timer_stop(l->ev, &t->ev);
+}
+
+void loop_defer(struct loop *l, struct task *t)
+{
+	if (list_is_empty(&t->node))
+		list_append(&l->tasks, &t->node);
+}
+
+/* Only the tasks that wait now: those that they add belong to the next round. */
+static void run_tasks(struct loop *l)
+{
+	struct list round, *node;
+	if (list_is_empty(&l->tasks))
+		return;
+	list_init(&round);
+	list_append(&l->tasks, &round);
+	list_remove(&l->tasks);
+	while ((node = list_take_first(&round))) {
+		struct task *t = CONTAINER_OF(node, struct task, node);
+		t->run(t);
+	}
+}
+
+/* ---- turns --------------------------------------------------------------------------- */
+
+void loop_post_always(struct loop *l, struct post *post)
+{
+	post->next = atomic_load_explicit(&l->posts, memory_order_relaxed);
+	while (!atomic_compare_exchange_weak_explicit(
+	        &l->posts, &post->next, post, memory_order_seq_cst, memory_order_relaxed))
+		;
+	mailbox_wake(&l->mailbox);
+}
+
+static void run_posts(struct loop *l)
+{
+	struct post *newest_first = NULL, *in_order = NULL;
+	if (atomic_load_explicit(&l->posts, memory_order_relaxed))
+		newest_first = atomic_exchange_explicit(&l->posts, NULL, memory_order_acquire);
+	while (newest_first) {
+		struct post *next = newest_first->next;
+		newest_first->next = in_order;
+		in_order = newest_first;
+		newest_first = next;
+	}
+	while (in_order) {
+		struct post *next = in_order->next;
+		in_order->run(l, in_order);
+		in_order = next;
+	}
+}
+
+static void read_mail(struct loop *l)
+{
+	struct mail mail;
+	run_posts(l);
+	for (int i = 0; i < MAIL_A_TURN && mailbox_take(&l->mailbox, &mail); i++) {
+		/* A socket that comes late in a turn can bring a request that was sent after the turn began. */
+		l->epoch++;
+		mail.deliver(l, &mail);
+	}
+}
+
+static void dispatch(struct loop *l, const struct epoll_event *event)
+{
+	uint32_t slot = (uint32_t)event->data.u64, generation = (uint32_t)(event->data.u64 >> 32);
+	if (slot >= l->capacity || l->generations[slot] != generation || !l->watches[slot])
+		return;
+	l->watches[slot]->ready(l->watches[slot], event->events);
+}
+
+static void serve_set(struct loop *l)
+{
+	struct epoll_event events[BATCH];
+	int count = 0;
+	for (int look = 0; look == 0 || (look < LOOKS && count >= WORTH_ANOTHER); look++) {
+		count = epoll_wait(l->set_fd, events, BATCH, 0);
+		MUST(count >= 0 || errno == EINTR);
+		l->epoch++;
+		for (int i = 0; i < count; i++)
+			dispatch(l, &events[i]);
+		read_mail(l);
+		run_tasks(l);
+	}
+}
+
+static void on_set_ready(struct ev_loop *ev, ev_io *watch, int events)
+{
+	(void)ev, (void)events;
+	serve_set(CONTAINER_OF(watch, struct loop, set_watch));
+}
+
+/* The mailbox's eventfd is edge-triggered and never read: each write is a new edge. */
+static void on_mail_ready(struct watch *w, uint32_t events)
+{
+	(void)events;
+	mailbox_awake(&w->loop->mailbox);
+}
+
+static void on_awake(struct ev_loop *ev, ev_check *check, int events)
+{
+	struct loop *l = CONTAINER_OF(check, struct loop, after_sleep);
+	(void)ev, (void)events;
+	l->now_ns = clock_now_ns();
+	l->second = stats_second(l->stats, l->now_ns);
+	atomic_store_explicit(&l->stats->status.busy_since_ns, l->now_ns, memory_order_relaxed);
+	mailbox_awake(&l->mailbox);
+}
+
+static void count_turn(struct loop *l)
+{
+	int64_t took_ns = clock_now_ns() - l->now_ns;
+	struct stats_second *second = l->second;
+	stat_add(l->stats, STAT_turns, 1);
+	atomic_store_explicit(&second->busy_ns, atomic_load_explicit(&second->busy_ns, memory_order_relaxed) + took_ns,
+	        memory_order_relaxed);
+	atomic_store_explicit(&l->stats->status.busy_since_ns, 0, memory_order_relaxed);
+	if (took_ns > l->stall_threshold_ns) {
+		stat_add(l->stats, STAT_stalls, 1);
+		stat_max(l->stats, STAT_longest_stall_us, took_ns / NS_PER_US);
+	}
+}
+
+static void on_before_sleep(struct ev_loop *ev, ev_prepare *prepare, int events)
+{
+	struct loop *l = CONTAINER_OF(prepare, struct loop, before_sleep);
+	(void)events;
+	read_mail(l);
+	run_tasks(l);
+	if (l->turn_end)
+		l->turn_end(l);
+	bool may_sleep = list_is_empty(&l->tasks) && !l->stopping && mailbox_may_sleep(&l->mailbox) &&
+	                 !atomic_load_explicit(&l->posts, memory_order_seq_cst);
+	if (may_sleep && ev_is_active(&l->no_sleep))
+		ev_idle_stop(ev, &l->no_sleep);
+	else if (!may_sleep && !ev_is_active(&l->no_sleep))
+		ev_idle_start(ev, &l->no_sleep);
+	if (l->now_ns)
+		count_turn(l);
+}
+
+static void on_idle(struct ev_loop *ev, ev_idle *idle, int events)
+{
+	(void)ev, (void)idle, (void)events; /* its being active is what keeps libev from sleeping */
+}
+
+/* ---- life ------------------------------------------------------------------------------ */
+
+static int make_set(struct loop *l)
+{
+	l->set_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (l->set_fd < 0)
+		return -errno;
+	l->ev = ev_loop_new(EVBACKEND_EPOLL | EVFLAG_NOENV);
+	if (!l->ev)
+		return errno ? -errno : -ENOMEM;
+	ev_io_init(&l->set_watch, on_set_ready, l->set_fd, EV_READ);
+	ev_io_start(l->ev, &l->set_watch);
+	ev_init(&l->sweep_timer, on_sweep);
+	ev_prepare_init(&l->before_sleep, on_before_sleep);
+	ev_prepare_start(l->ev, &l->before_sleep);
+	ev_check_init(&l->after_sleep, on_awake);
+	ev_set_priority(&l->after_sleep, EV_MAXPRI);
+	ev_check_start(l->ev, &l->after_sleep);
+	ev_idle_init(&l->no_sleep, on_idle);
+	return 0;
+}
+
+static int watch_mailbox(struct loop *l)
+{
+	static const struct watch mail_watch = {.ready = on_mail_ready};
+	l->mail_watch = mail_watch;
+	if (!loop_adopt(l, &l->mail_watch))
+		return -ENOMEM;
+	return loop_register(&l->mail_watch, l->mailbox.event_fd);
+}
+
+int loop_init(struct loop *l, unsigned id, struct stats *stats, size_t mailbox_capacity)
+{
+	*l = (struct loop){
+	        .id = id, .stats = stats, .set_fd = -1, .sweep_at_ns = NO_DEADLINE, .stall_threshold_ns = INT64_MAX};
+	list_init(&l->tasks);
+	int error = mailbox_init(&l->mailbox, mailbox_capacity);
+	if (!error)
+		error = make_set(l);
+	if (!error)
+		error = watch_mailbox(l);
+	if (error)
+		loop_fini(l);
+	return error;
+}
+
+void loop_fini(struct loop *l)
+{
+	run_posts(l); /* completions that came after the last turn still free what they hold */
+	if (l->ev)
+		ev_loop_destroy(l->ev);
+	fd_close(&l->set_fd);
+	mailbox_fini(&l->mailbox);
+	free(l->watches);
+	free(l->generations);
+	free(l->deadlines_ns);
+	free(l->free_slots);
+	l->ev = NULL;
+	l->watches = NULL;
+	l->generations = l->free_slots = NULL;
+	l->deadlines_ns = NULL;
+	l->capacity = l->free_count = 0;
+}
+
+int loop_run(struct loop *l)
+{
+	l->now_ns = clock_now_ns();
+	l->second = stats_second(l->stats, l->now_ns);
+	ev_now_update(l->ev);
+	ev_run(l->ev, 0);
+	return l->stopping ? 0 : -EIO;
+}
+
+void loop_stop(struct loop *l)
+{
+	l->stopping = true;
+	ev_break(l->ev, EVBREAK_ALL);
+}

@@ -1,0 +1,36 @@
+/* A free list whose links stand in the free buffers themselves. */
+#include "net/blocks.h"
+#include <stdlib.h>
+#include <string.h>
+
+void blocks_init(struct blocks *b)
+{
+	*b = (struct blocks){0};
+}
+
+void blocks_fini(struct blocks *b)
+{
+	while (b->free_count)
+		free(blocks_take(b));
+}
+
+char *blocks_take(struct blocks *b)
+{
+	void *block = b->free;
+	if (!block)
+		return malloc(BLOCK_BYTES);
+	memcpy(&b->free, block, sizeof b->free);
+	b->free_count--;
+	return block;
+}
+
+void blocks_give(struct blocks *b, char *block)
+{
+	if (b->free_count >= BLOCKS_KEPT) {
+		free(block);
+		return;
+	}
+	memcpy(block, &b->free, sizeof b->free);
+	b->free = block;
+	b->free_count++;
+}

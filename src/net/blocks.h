@@ -1,0 +1,20 @@
+/* Buffers of one size that connections of a loop borrow while they have something to hold. One thread. */
+#ifndef NET_BLOCKS_H
+#define NET_BLOCKS_H
+
+#include <stddef.h>
+
+enum { BLOCK_BYTES = 16384, BLOCKS_KEPT = 256 };
+
+struct blocks {
+	void *free;
+	size_t free_count;
+};
+
+void blocks_init(struct blocks *);
+void blocks_fini(struct blocks *);
+/* BLOCK_BYTES; NULL when memory is short. */
+char *blocks_take(struct blocks *);
+void blocks_give(struct blocks *, char *block);
+
+#endif

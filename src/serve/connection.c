@@ -1,0 +1,537 @@
+/* The state of one client connection, and the step that changes it. */
+#include "serve/connection.h"
+#include "base/check.h"
+#include "base/log.h"
+#include "serve/exchange.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+	PIPELINE_BYTES = BLOCK_BYTES / 2, /* answers gathered before a write while more requests are here already */
+	LINGER_READS = 16,                /* in one step; then the others have their turn */
+};
+
+static const int64_t LINGER_NS = 5 * NS_PER_S, RATE_WINDOW_NS = 10 * NS_PER_S;
+
+static void connection_step(struct connection *);
+
+/* ---- what is waited for ------------------------------------------------------------------ */
+
+static bool is_receiving_body(const struct connection *c)
+{
+	const struct mlserve_exchange *x = c->exchange;
+	return x && !x->tunnel && !x->body_ended && (x->body_wanted || x->phase == ANSWER_ENDED);
+}
+
+static enum wait what_is_waited_for(const struct connection *c)
+{
+	if (c->state == CONNECTION_LINGER)
+		return WAIT_LINGER;
+	/* What the socket did not take of a direct write waits at the handler's. */
+	if (!stream_is_drained(&c->stream) || (c->exchange && c->exchange->more_wanted))
+		return WAIT_ROOM;
+	if (c->state == CONNECTION_EXCHANGE)
+		return is_receiving_body(c) ? WAIT_BODY : WAIT_NONE;
+	/* A fresh connection must send its request as soon as a begun one must. */
+	return c->head_begun || c->request_count == 0 ? WAIT_HEAD : WAIT_IDLE;
+}
+
+static int64_t timeout_ns(const struct connection *c)
+{
+	switch ((enum wait)c->waiting) {
+	case WAIT_IDLE:
+		return c->listener->keepalive_timeout_ns;
+	case WAIT_HEAD:
+		return c->listener->header_timeout_ns;
+	case WAIT_BODY:
+		return c->listener->body_timeout_ns;
+	case WAIT_ROOM:
+		return c->listener->send_timeout_ns;
+	case WAIT_LINGER:
+		return LINGER_NS;
+	default:
+		return 0; /* the handler's business */
+	}
+}
+
+static bool has_min_rate(const struct connection *c)
+{
+	return c->listener->min_rate > 0 && (c->waiting == WAIT_BODY || c->waiting == WAIT_ROOM);
+}
+
+/* Bytes that moved in the direction that is waited for. */
+static uint64_t moved_bytes(const struct connection *c)
+{
+	return c->waiting == WAIT_ROOM ? c->stream.bytes_out : c->stream.bytes_in;
+}
+
+/* Notes what is waited for now. Idleness, a head and lingering last from where they began; the wait for a body or for
+ * room begins anew with each byte. */
+static void note_wait(struct connection *c)
+{
+	enum wait before = c->waiting;
+	c->waiting = (uint8_t)what_is_waited_for(c);
+	if (c->waiting != WAIT_BODY && c->waiting != WAIT_ROOM)
+		return;
+	uint64_t moved = moved_bytes(c);
+	if (c->waiting == before && moved == c->wait_bytes)
+		return;
+	c->since_ns = clock_now_ns();
+	c->wait_bytes = moved;
+	if (c->waiting != before) {
+		c->rate_since_ns = c->since_ns;
+		c->rate_bytes = moved;
+	}
+}
+
+static void arm_deadline(struct connection *c)
+{
+	int64_t timeout = timeout_ns(c), at = timeout ? c->since_ns + timeout : NO_DEADLINE;
+	if (has_min_rate(c) && c->rate_since_ns + RATE_WINDOW_NS < at)
+		at = c->rate_since_ns + RATE_WINDOW_NS;
+	watch_deadline(&c->stream.watch, at);
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+static void count_bytes(struct connection *c)
+{
+	struct stats *stats = c->context->loop->stats;
+	stat_add(stats, STAT_bytes_in, (int64_t)(c->stream.bytes_in - c->counted_in));
+	stat_add(stats, STAT_bytes_out, (int64_t)(c->stream.bytes_out - c->counted_out));
+	c->counted_in = c->stream.bytes_in;
+	c->counted_out = c->stream.bytes_out;
+}
+
+static void drop_exchange(struct connection *c)
+{
+	if (!c->exchange)
+		return;
+	exchange_cut(c->exchange);
+	exchange_free(c->exchange);
+	c->exchange = NULL;
+}
+
+static void set_idle(struct connection *c, bool idle)
+{
+	if (c->counted_idle != idle)
+		stat_add(c->context->loop->stats, STAT_idle, idle ? 1 : -1);
+	c->counted_idle = idle;
+}
+
+static void connection_free(struct connection *c)
+{
+	struct context *context = c->context;
+	drop_exchange(c);
+	set_idle(c, false);
+	count_bytes(c);
+	task_cancel(&c->task);
+	stream_close(&c->stream);
+	stat_add(context->loop->stats, STAT_connections, -1);
+	context->connections--;
+	free(c);
+	if (context->self) {
+		atomic_fetch_add_explicit(&context->self->closed, 1, memory_order_seq_cst);
+		server_view_made_room(context->view);
+	}
+}
+
+/* The client is gone: nobody can be answered. */
+static bool lose(struct connection *c)
+{
+	if (c->exchange && c->exchange->phase < ANSWER_ENDED)
+		stat_add(c->context->loop->stats, STAT_client_aborts, 1);
+	c->state = CONNECTION_GONE;
+	return true;
+}
+
+/* No further request: flush, then close. `lingers`: the client may still be sending, and a close now would reset the
+ * connection and with it the answer. */
+static bool end(struct connection *c, bool lingers)
+{
+	c->lingers |= lingers || stream_bytes(&c->stream).length > 0;
+	stream_unpin(&c->stream);
+	c->state = CONNECTION_ENDING;
+	return true;
+}
+
+/* ---- a head ------------------------------------------------------------------------------------ */
+
+static bool begin_exchange(struct connection *c, const char *bytes, size_t length, unsigned status, const char *reason)
+{
+	struct mlserve_exchange *x = exchange_create(c->context, c, &c->stream, c->listener);
+	int64_t lag_ns = c->context->answered_ns - c->context->loop->now_ns;
+	if (!x)
+		return lose(c);
+	set_idle(c, false);
+	c->state = CONNECTION_EXCHANGE;
+	c->exchange = x;
+	c->request_count++;
+	x->started_ns = c->head_begun ? c->since_ns : c->context->loop->now_ns;
+	histogram_add(&c->context->loop->second->lag, lag_ns > 0 ? (uint64_t)(lag_ns / NS_PER_US) : 0);
+	if (!status && !request_parse(&x->head, bytes, length, &status, &reason))
+		MUST(status);
+	if (status) {
+		/* What is known of a refused head is not to be trusted, but an answer to HEAD must not have a body. */
+		x->head.method = length >= 5 && memcmp(bytes, "HEAD ", 5) == 0 ? METHOD_HEAD : METHOD_UNKNOWN;
+		x->head.keep_alive = false;
+		x->head.body_length = LENGTH_NONE;
+		x->head.minor = x->head.minor ? x->head.minor : 1;
+		c->lingers = true;
+	}
+	exchange_begin(x, status, reason);
+	return true;
+}
+
+/* Room for the largest head and the body bytes behind it. */
+static bool make_room(struct connection *c)
+{
+	return stream_grow(&c->stream, c->listener->max_header_bytes + BLOCK_BYTES / 4);
+}
+
+/* Reads until there is something new to scan. true: go on with the step. */
+static bool read_more(struct connection *c)
+{
+	switch (stream_read(&c->stream)) {
+	case STREAM_DONE:
+		if (!c->head_begun) {
+			c->head_begun = true;
+			c->since_ns = c->context->loop->now_ns;
+		}
+		return true;
+	case STREAM_FULL:
+		return make_room(c) ? true : lose(c);
+	case STREAM_CLOSED:
+		return end(c, false);
+	case STREAM_FAILED:
+		return lose(c);
+	default:
+		return false;
+	}
+}
+
+/* Answers to earlier requests of a pipeline are written before too many gather. */
+static bool may_answer_more(struct connection *c)
+{
+	if (stream_is_drained(&c->stream))
+		return true;
+	if (c->stream.segment.kind == SEGMENT_NONE && stream_room(&c->stream) >= PIPELINE_BYTES)
+		return true;
+	return stream_flush(&c->stream) == STREAM_DONE;
+}
+
+static bool step_head(struct connection *c)
+{
+	struct slice bytes = stream_bytes(&c->stream);
+	struct head_limits limits = {8192, c->listener->max_header_bytes, c->listener->max_fields};
+	size_t length = 0;
+	unsigned status = 0;
+	const char *reason = NULL, *head = bytes.data;
+	if (bytes.length == 0)
+		return read_more(c);
+	if (!may_answer_more(c))
+		return false;
+	switch (request_scan(&c->scan, bytes.data, bytes.length, &limits, &length, &status, &reason)) {
+	case HEAD_MORE:
+		return read_more(c);
+	case HEAD_REFUSED:
+		return begin_exchange(c, bytes.data, bytes.length, status, reason);
+	default:
+		return stream_pin(&c->stream, length, &head) ? begin_exchange(c, head, length, 0, NULL) : lose(c);
+	}
+}
+
+/* ---- an exchange --------------------------------------------------------------------------------- */
+
+static void count_answer(struct connection *c)
+{
+	struct mlserve_exchange *x = c->exchange;
+	struct loop *l = c->context->loop;
+	int64_t now_ns = clock_now_ns();
+	enum stat_id by_class = x->status < 300   ? STAT_answers_2xx
+	                        : x->status < 400 ? STAT_answers_3xx
+	                        : x->status < 500 ? STAT_answers_4xx
+	                                          : STAT_answers_5xx;
+	stat_add(l->stats, by_class, 1);
+	stat_add(l->stats, x->status >= 500 || x->phase == ANSWER_ABORTED ? STAT_failed : STAT_finished, 1);
+	atomic_int_least64_t *requests = &l->second->requests;
+	atomic_store_explicit(requests, atomic_load_explicit(requests, memory_order_relaxed) + 1, memory_order_relaxed);
+	histogram_add(&l->second->latency, (uint64_t)((now_ns - x->started_ns) / NS_PER_US));
+	c->context->answered_ns = now_ns;
+	c->since_ns = now_ns;
+}
+
+/* The answer is written whole. */
+static bool finish_exchange(struct connection *c)
+{
+	struct mlserve_exchange *x = c->exchange;
+	bool closes = x->answer_closes || c->context->draining || x->body_failed, body_left = !x->body_ended;
+	count_answer(c);
+	exchange_free(x);
+	c->exchange = NULL;
+	if (closes)
+		return end(c, body_left);
+	stream_unpin(&c->stream);
+	c->scan = (struct head_scan){0};
+	c->head_begun = stream_bytes(&c->stream).length > 0;
+	/* A pipelined request may have been sent after whatever this turn has looked at so far. */
+	c->context->loop->epoch += c->head_begun;
+	c->state = CONNECTION_HEAD;
+	set_idle(c, true);
+	return true;
+}
+
+/* Cut short: what was written goes out, the end that would make it look whole does not (RFC 9112 8). */
+static bool abort_exchange(struct connection *c)
+{
+	bool begun = c->exchange->status != 0, body_left = !c->exchange->body_ended;
+	count_answer(c);
+	drop_exchange(c);
+	return begun ? end(c, body_left) : lose(c);
+}
+
+/* The answer has ended for the handler: writes it, and drops what is left of the request's body. */
+static bool step_ended(struct connection *c)
+{
+	struct mlserve_exchange *x = c->exchange;
+	if (!x->answer_closes && !exchange_body_is_done(x))
+		x->body_wanted = true;
+	bool body_done = x->answer_closes || x->body_ended || x->body_failed;
+	bool more_follows = body_done && !x->answer_closes && stream_bytes(&c->stream).length > 0;
+	if (more_follows && c->stream.segment.kind == SEGMENT_NONE && stream_room(&c->stream) >= PIPELINE_BYTES)
+		return finish_exchange(c);
+	if (!stream_is_drained(&c->stream) && stream_flush(&c->stream) != STREAM_DONE)
+		return c->stream.error ? lose(c) : false;
+	return body_done ? finish_exchange(c) : false;
+}
+
+static bool step_exchange(struct connection *c)
+{
+	struct mlserve_exchange *x = c->exchange;
+	bool called = exchange_advance(x);
+	if (x->phase == ANSWER_ABORTED)
+		return abort_exchange(c);
+	if (x->phase == ANSWER_ENDED)
+		return step_ended(c);
+	if (called)
+		return true;
+	if (stream_is_drained(&c->stream))
+		return false;
+	uint64_t before = c->stream.bytes_out;
+	enum stream_result result = stream_flush(&c->stream);
+	if (result == STREAM_FAILED)
+		return lose(c);
+	return x->more_wanted && c->stream.bytes_out != before && stream_room(&c->stream) >= BLOCK_BYTES / 2;
+}
+
+/* ---- closing ---------------------------------------------------------------------------------------- */
+
+static bool step_ending(struct connection *c)
+{
+	switch (stream_flush(&c->stream)) {
+	case STREAM_AGAIN:
+		return false;
+	case STREAM_FAILED:
+		return lose(c);
+	default:
+		break;
+	}
+	if (!c->lingers)
+		return lose(c);
+	shutdown(c->stream.fd, SHUT_WR);
+	c->state = CONNECTION_LINGER;
+	c->since_ns = clock_now_ns();
+	return true;
+}
+
+static bool step_linger(struct connection *c)
+{
+	for (int i = 0; i < LINGER_READS; i++) {
+		stream_consume(&c->stream, stream_bytes(&c->stream).length);
+		enum stream_result result = stream_read(&c->stream);
+		if (result == STREAM_AGAIN)
+			return false;
+		if (result != STREAM_DONE)
+			return lose(c);
+	}
+	stream_consume(&c->stream, stream_bytes(&c->stream).length);
+	loop_defer(c->context->loop, &c->task);
+	return false;
+}
+
+/* ---- the step ------------------------------------------------------------------------------------------ */
+
+static bool step_once(struct connection *c)
+{
+	switch ((enum connection_state)c->state) {
+	case CONNECTION_HEAD:
+		return step_head(c);
+	case CONNECTION_EXCHANGE:
+		return step_exchange(c);
+	case CONNECTION_ENDING:
+		return step_ending(c);
+	case CONNECTION_LINGER:
+		return step_linger(c);
+	default:
+		return false;
+	}
+}
+
+/* Before waiting: nothing may lie unwritten, and the socket and a deadline must be armed. */
+static void settle(struct connection *c)
+{
+	struct stream *s = &c->stream;
+	if (c->state != CONNECTION_GONE && !stream_is_drained(s) && s->writable && stream_flush(s) == STREAM_FAILED)
+		lose(c);
+	bool idle = c->state == CONNECTION_HEAD && !c->head_begun && stream_is_drained(s);
+	if (c->state != CONNECTION_GONE && ((idle && c->context->draining) || stream_wait(s) < 0))
+		lose(c);
+	if (c->state == CONNECTION_GONE)
+		return;
+	/* A budget, not the socket, stopped the flush: go on after the others. */
+	if (!stream_is_drained(s) && s->writable)
+		loop_defer(c->context->loop, &c->task);
+	count_bytes(c);
+	note_wait(c);
+	arm_deadline(c);
+}
+
+static void connection_step(struct connection *c)
+{
+	c->stepping = true;
+	while (step_once(c))
+		;
+	settle(c);
+	c->stepping = false;
+	if (c->state == CONNECTION_GONE)
+		connection_free(c);
+}
+
+static void on_task(struct task *t)
+{
+	connection_step(CONTAINER_OF(t, struct connection, task));
+}
+
+static void on_ready(struct watch *w, uint32_t events)
+{
+	struct connection *c = CONTAINER_OF(w, struct connection, stream.watch);
+	stream_note(&c->stream, events);
+	/* Reset, or both sides ended: an answer that is still being made has no reader. */
+	if ((events & (EPOLLHUP | EPOLLERR)) && c->state == CONNECTION_EXCHANGE)
+		lose(c);
+	connection_step(c);
+}
+
+void connection_touch(struct connection *c)
+{
+	if (!c->stepping)
+		loop_defer(c->context->loop, &c->task);
+}
+
+/* ---- deadlines ------------------------------------------------------------------------------------------- */
+
+/* Whether the client moved enough bytes in the window that ends now; a new one begins then. */
+static bool keeps_rate(struct connection *c, int64_t now_ns)
+{
+	if (!has_min_rate(c) || now_ns < c->rate_since_ns + RATE_WINDOW_NS)
+		return true;
+	uint64_t moved = moved_bytes(c) - c->rate_bytes;
+	c->rate_since_ns = now_ns;
+	c->rate_bytes = moved_bytes(c);
+	return moved * NS_PER_S >= (uint64_t)(c->listener->min_rate * RATE_WINDOW_NS);
+}
+
+static void time_out(struct connection *c)
+{
+	stat_add(c->context->loop->stats, STAT_timeouts, 1);
+	if (c->waiting == WAIT_HEAD && c->head_begun) {
+		struct slice bytes = stream_bytes(&c->stream);
+		begin_exchange(c, bytes.data, bytes.length, 408, "The request head did not arrive in time.");
+	} else if (c->waiting == WAIT_BODY && c->exchange->phase == ANSWER_NONE) {
+		c->exchange->body_failed = true;
+		c->exchange->body_status = 408;
+		c->exchange->error_reason = "The request body did not arrive in time.";
+	} else {
+		lose(c);
+	}
+}
+
+static void on_expired(struct watch *w)
+{
+	struct connection *c = CONTAINER_OF(w, struct connection, stream.watch);
+	int64_t now_ns = clock_now_ns(), timeout = timeout_ns(c);
+	if (!keeps_rate(c, now_ns) || (timeout && now_ns >= c->since_ns + timeout))
+		time_out(c);
+	connection_step(c);
+}
+
+/* ---- life ---------------------------------------------------------------------------------------------------- */
+
+void connection_open(
+        struct context *context, const struct listener_settings *listener, int fd, const struct address *peer)
+{
+	struct connection *c = calloc(1, sizeof *c);
+	if (!c || !stream_open(&c->stream, context->loop, &context->blocks, fd)) {
+		free(c);
+		close(fd);
+		log_warn("listener %s: a connection was dropped: no memory", listener->name);
+		if (context->self)
+			atomic_fetch_add_explicit(&context->self->closed, 1, memory_order_seq_cst);
+		return;
+	}
+	c->stream.watch.ready = on_ready;
+	c->stream.watch.expired = on_expired;
+	c->context = context;
+	c->listener = listener;
+	c->peer = *peer;
+	c->since_ns = context->loop->now_ns;
+	task_init(&c->task, on_task);
+	stat_add(context->loop->stats, STAT_accepted, 1);
+	stat_add(context->loop->stats, STAT_connections, 1);
+	context->connections++;
+	set_idle(c, true);
+	connection_step(c);
+}
+
+static void for_each(struct context *context, void (*action)(struct connection *))
+{
+	struct loop *l = context->loop;
+	for (uint32_t slot = 0; slot < l->capacity; slot++) {
+		struct watch *w = l->watches[slot];
+		if (w && w->ready == on_ready)
+			action(CONTAINER_OF(w, struct connection, stream.watch));
+	}
+}
+
+/* Idle ones close in the step; one whose next request is here already is served. */
+static void drain_one(struct connection *c)
+{
+	if (c->state != CONNECTION_HEAD)
+		return;
+	c->stream.readable = true;
+	connection_step(c);
+}
+
+void connections_drain(struct context *context)
+{
+	context->draining = true;
+	for_each(context, drain_one);
+}
+
+static void cut_one(struct connection *c)
+{
+	if (c->exchange)
+		stat_add(c->context->loop->stats, STAT_cut, 1);
+	c->state = CONNECTION_GONE;
+	connection_free(c);
+}
+
+void connections_cut(struct context *context)
+{
+	context->draining = true;
+	for_each(context, cut_one);
+}

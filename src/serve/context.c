@@ -1,0 +1,87 @@
+/* What connections of one loop share. */
+#include "serve/context.h"
+#include "base/check.h"
+#include "serve/exchange.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+static size_t largest_state(const struct routes *routes)
+{
+	size_t largest = 0;
+	for (size_t i = 0; i < routes_count(routes); i++) {
+		size_t bytes = routes_at(routes, i)->handler->state_bytes;
+		if (bytes > largest)
+			largest = bytes;
+	}
+	return largest;
+}
+
+static void make_request_id_prefix(struct context *c)
+{
+	uint64_t random = 0;
+	/* Ids are for finding lines in logs, not for secrets: a clock is good enough where there is no randomness yet.
+	 */
+	if (getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random)
+		random = (uint64_t)clock_now_ns() * UINT64_C(0x9e3779b97f4a7c15) + c->loop->id;
+	snprintf(c->request_id_prefix, sizeof c->request_id_prefix, "%016llx", (unsigned long long)random);
+}
+
+bool context_init(
+        struct context *c, struct loop *l, const struct routes *routes, struct server_view *view,
+	struct loop_view *self, size_t max_fields)
+{
+	*c = (struct context){.loop = l, .routes = routes, .view = view, .self = self, .max_fields = max_fields, .date_s = -1};
+	size_t state = sizeof(struct mlserve_exchange) + max_fields * sizeof(struct field);
+	c->exchange_bytes = state + largest_state(routes);
+	blocks_init(&c->blocks);
+	make_request_id_prefix(c);
+	c->match = route_match_create(routes);
+	c->locals = calloc(routes_count(routes) + 1, sizeof *c->locals);
+	if (c->match && c->locals)
+		return true;
+	context_fini(c);
+	return false;
+}
+
+void context_fini(struct context *c)
+{
+	for (size_t i = 0; c->locals && i < routes_count(c->routes); i++) {
+		const struct route *r = routes_at(c->routes, i);
+		if (c->locals[i] && r->handler->detach)
+			r->handler->detach(r->state, c->locals[i]);
+	}
+	free(c->locals);
+	c->locals = NULL;
+	route_match_free(&c->match);
+	while (c->free_exchanges) {
+		struct mlserve_exchange *x = c->free_exchanges;
+		c->free_exchanges = x->next_free;
+		free(x);
+	}
+	blocks_fini(&c->blocks);
+}
+
+struct slice context_common_fields(struct context *c)
+{
+	static const char begin[] = "Server: mlserve\r\nDate: ";
+	time_t now = clock_wall_s();
+	if (now != c->date_s) {
+		c->date_s = now;
+		memcpy(c->common, begin, sizeof begin - 1);
+		date_format(now, c->common + sizeof begin - 1);
+		c->common_length = sizeof begin - 1 + DATE_BYTES;
+		memcpy(c->common + c->common_length, "\r\n", 2);
+		c->common_length += 2;
+	}
+	return (struct slice){c->common, c->common_length};
+}
+
+void context_request_id(struct context *c, char to[REQUEST_ID_BYTES])
+{
+	char number[9];
+	snprintf(number, sizeof number, "%08x", (unsigned)c->request_number++);
+	memcpy(to, c->request_id_prefix, REQUEST_ID_BYTES - 8);
+	memcpy(to + REQUEST_ID_BYTES - 8, number, 8);
+}

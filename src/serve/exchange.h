@@ -1,0 +1,113 @@
+/*
+ * One request and its answer, from the inside: what the connection drives and what the
+ * functions of mlserve/handler.h work on. Handlers of ours may use the few functions at
+ * the end that modules have no need of.
+ *
+ * Nothing here calls a handler but exchange_begin and exchange_advance, which only the
+ * connection calls; what a handler calls changes the exchange and asks for a step.
+ */
+#ifndef SERVE_EXCHANGE_H
+#define SERVE_EXCHANGE_H
+
+#include "base/arena.h"
+#include "http/chunked.h"
+#include "http/message.h"
+#include "net/stream.h"
+#include "serve/context.h"
+
+struct connection;
+
+enum answer_phase {
+	ANSWER_NONE,    /* no final answer begun */
+	ANSWER_HEAD,    /* fields may be added */
+	ANSWER_BODY,    /* the head is closed */
+	ANSWER_ENDED,   /* whole, as far as the handler is concerned */
+	ANSWER_ABORTED, /* must be cut */
+};
+
+struct exchange_job;
+
+struct mlserve_exchange {
+	struct connection *connection;
+	struct context *context;
+	struct stream *stream; /* of the connection */
+	const struct listener_settings *listener;
+	const struct route *route; /* NULL: none fits, the server itself answers */
+	struct mlserve_exchange *next_free;
+	int64_t started_ns;
+
+	struct request_head head;
+	struct slice path, rest; /* normalised */
+	struct arena arena;
+	const char *error_reason; /* for log and error page, or NULL */
+	char request_id[REQUEST_ID_BYTES];
+	bool has_request_id;
+
+	/* request body */
+	int64_t body_left; /* of a body with length */
+	int64_t body_taken, body_limit;
+	size_t body_lent; /* bytes given out by the last mlserve_request_body */
+	struct chunked chunked;
+	bool served; /* the handler knows this exchange */
+	bool body_ended, body_wanted, body_failed, continue_due, tunnel;
+	unsigned body_status; /* why it failed: 400, 408, 413 */
+
+	/* answer */
+	enum answer_phase phase;
+	unsigned status;
+	int64_t answer_left; /* bytes of an announced length; LENGTH_UNKNOWN */
+	bool answer_chunked, answer_bodyless, answer_closes, more_wanted;
+
+	struct timer timer;
+	void (*then)(struct mlserve_exchange *);
+	struct exchange_job *job;
+	char *state;
+	struct field fields[]; /* context->max_fields of them, then the handler's state */
+};
+
+/* Takes an exchange from the context; NULL: no memory. */
+struct mlserve_exchange *exchange_create(
+        struct context *, struct connection *, struct stream *, const struct listener_settings *);
+/* Gives it back. Its handler does not know it any more. */
+void exchange_free(struct mlserve_exchange *);
+
+/* Finds the route for the parsed head and calls serve(), or answers with an error. `status` 0, or the error that the
+ * connection found in the request with its reason. */
+void exchange_begin(struct mlserve_exchange *, unsigned status, const char *reason);
+/* Calls body() and more() when they are due. true: something was called, look again. */
+bool exchange_advance(struct mlserve_exchange *);
+/* Ends it from outside: timer and job are stopped, cancel() is called unless the answer has ended. */
+void exchange_cut(struct mlserve_exchange *);
+/* Nothing of the request is left to read, so that the next one can follow. Takes body bytes that nobody wanted, if they
+ * are here already and few. */
+bool exchange_body_is_done(struct mlserve_exchange *);
+
+/* ---- for handlers of ours ------------------------------------------------------------ */
+
+static inline struct loop *exchange_loop(const struct mlserve_exchange *x)
+{
+	return x->context->loop;
+}
+static inline struct server_view *exchange_view(const struct mlserve_exchange *x)
+{
+	return x->context->view;
+}
+static inline const struct request_head *exchange_head(const struct mlserve_exchange *x)
+{
+	return &x->head;
+}
+const struct address *exchange_peer(const struct mlserve_exchange *);
+/* Whether the peer is in trusted_proxies of its listener. */
+bool exchange_peer_is_trusted(const struct mlserve_exchange *);
+bool exchange_is_secure(const struct mlserve_exchange *);
+/* Number of this request on its connection, from 0. */
+uint64_t exchange_number(const struct mlserve_exchange *);
+/* The request id (made on first use), REQUEST_ID_BYTES. */
+struct slice exchange_request_id(struct mlserve_exchange *);
+/* An answer has begun (an error page cannot be sent any more). */
+static inline bool exchange_has_begun(const struct mlserve_exchange *x)
+{
+	return x->phase != ANSWER_NONE;
+}
+
+#endif

@@ -1,0 +1,198 @@
+/* What a handler may ask of the request, and its body. */
+#include "base/check.h"
+#include "serve/connection.h"
+#include "serve/exchange.h"
+#include <string.h>
+
+struct slice mlserve_request_method(const struct mlserve_exchange *x)
+{
+	return x->head.method_text;
+}
+
+struct slice mlserve_request_target(const struct mlserve_exchange *x)
+{
+	return x->head.target;
+}
+
+struct slice mlserve_request_path(const struct mlserve_exchange *x)
+{
+	return x->path;
+}
+
+struct slice mlserve_request_rest(const struct mlserve_exchange *x)
+{
+	return x->rest;
+}
+
+struct slice mlserve_request_query(const struct mlserve_exchange *x)
+{
+	return x->head.query;
+}
+
+struct slice mlserve_request_host(const struct mlserve_exchange *x)
+{
+	return x->head.host;
+}
+
+const struct address *exchange_peer(const struct mlserve_exchange *x)
+{
+	return &x->connection->peer;
+}
+
+struct slice mlserve_request_peer(struct mlserve_exchange *x)
+{
+	char *text = mlserve_exchange_alloc(x, ADDRESS_TEXT_BYTES);
+	if (!text)
+		return SLICE("unknown");
+	return (struct slice){text, address_format(exchange_peer(x), text)};
+}
+
+bool mlserve_request_is_loopback(const struct mlserve_exchange *x)
+{
+	return address_is_loopback(exchange_peer(x));
+}
+
+bool exchange_peer_is_trusted(const struct mlserve_exchange *x)
+{
+	for (size_t i = 0; i < x->listener->trusted_count; i++)
+		if (network_holds(&x->listener->trusted[i], exchange_peer(x)))
+			return true;
+	return false;
+}
+
+bool exchange_is_secure(const struct mlserve_exchange *x)
+{
+	(void)x;
+	return false; /* listeners speak plain HTTP only, so far */
+}
+
+uint64_t exchange_number(const struct mlserve_exchange *x)
+{
+	return x->connection->request_count - 1;
+}
+
+bool mlserve_request_field(const struct mlserve_exchange *x, const char *name, struct slice *ret_value)
+{
+	return fields_find_name(&x->head.fields, slice_of(name), ret_value);
+}
+
+bool mlserve_request_field_at(
+        const struct mlserve_exchange *x, size_t index, struct slice *ret_name, struct slice *ret_value)
+{
+	if (index >= x->head.fields.count)
+		return false;
+	*ret_name = x->head.fields.items[index].name;
+	*ret_value = x->head.fields.items[index].value;
+	return true;
+}
+
+int64_t mlserve_request_body_length(const struct mlserve_exchange *x)
+{
+	return x->head.body_length;
+}
+
+/* ---- the body ------------------------------------------------------------------------ */
+
+static enum mlserve_body fail(struct mlserve_exchange *x, unsigned status, const char *reason)
+{
+	if (!x->body_failed)
+		x->error_reason = reason;
+	x->body_failed = true;
+	x->body_status = status;
+	return MLSERVE_BODY_FAILED;
+}
+
+/* Asks a waiting client to go on, unless it did not wait. */
+static void send_continue(struct mlserve_exchange *x)
+{
+	x->continue_due = false;
+	if (x->phase == ANSWER_NONE && stream_bytes(x->stream).length == 0)
+		mlserve_answer_interim(x, 100, SLICE_NONE);
+}
+
+static enum mlserve_body take_plain(struct mlserve_exchange *x, struct slice *ret_data)
+{
+	struct slice data = stream_bytes(x->stream);
+	if (!x->tunnel && (int64_t)data.length > x->body_left)
+		data.length = (size_t)x->body_left;
+	stream_consume(x->stream, data.length);
+	if (!x->tunnel)
+		x->body_left -= (int64_t)data.length;
+	x->body_ended = !x->tunnel && x->body_left == 0;
+	*ret_data = data;
+	return MLSERVE_BODY_DATA;
+}
+
+static enum mlserve_body take_chunked(struct mlserve_exchange *x, struct slice *ret_data)
+{
+	struct slice bytes = stream_bytes(x->stream), rest = bytes;
+	const char *reason = NULL;
+	enum chunked_result result = chunked_decode(&x->chunked, &rest, ret_data, &reason);
+	stream_consume(x->stream, bytes.length - rest.length);
+	switch (result) {
+	case CHUNKED_DATA:
+		return MLSERVE_BODY_DATA;
+	case CHUNKED_MORE:
+		return MLSERVE_BODY_WAIT;
+	case CHUNKED_END:
+		x->body_ended = true;
+		return MLSERVE_BODY_END;
+	default:
+		return fail(x, 400, reason);
+	}
+}
+
+static enum mlserve_body take_buffered(struct mlserve_exchange *x, struct slice *ret_data)
+{
+	if (stream_bytes(x->stream).length == 0)
+		return MLSERVE_BODY_WAIT;
+	bool chunked = x->head.body_length == LENGTH_UNKNOWN && !x->tunnel;
+	enum mlserve_body result = chunked ? take_chunked(x, ret_data) : take_plain(x, ret_data);
+	if (result != MLSERVE_BODY_DATA || x->tunnel)
+		return result;
+	x->body_taken += (int64_t)ret_data->length;
+	if (x->body_taken > x->body_limit)
+		return fail(x, 413, "The request body is larger than allowed here.");
+	return result;
+}
+
+enum mlserve_body mlserve_request_body(struct mlserve_exchange *x, struct slice *ret_data)
+{
+	if (x->body_failed)
+		return MLSERVE_BODY_FAILED;
+	if (x->body_ended)
+		return MLSERVE_BODY_END;
+	if (x->continue_due)
+		send_continue(x);
+	for (;;) {
+		enum mlserve_body result = take_buffered(x, ret_data);
+		if (result != MLSERVE_BODY_WAIT)
+			return result;
+		switch (stream_read(x->stream)) {
+		case STREAM_DONE:
+			continue;
+		case STREAM_AGAIN:
+		case STREAM_FULL: /* cannot be: all buffered bytes were taken */
+			x->body_wanted = true;
+			return MLSERVE_BODY_WAIT;
+		case STREAM_CLOSED:
+			if (x->tunnel) {
+				x->body_ended = true;
+				return MLSERVE_BODY_END;
+			}
+			return fail(x, 400, "The request body ended early.");
+		default:
+			return fail(x, 400, "The connection broke within the request body.");
+		}
+	}
+}
+
+bool exchange_body_is_done(struct mlserve_exchange *x)
+{
+	struct slice dropped;
+	x->continue_due = false;
+	while (!x->body_ended && !x->body_failed)
+		if (mlserve_request_body(x, &dropped) == MLSERVE_BODY_WAIT)
+			return false;
+	return true;
+}

@@ -1,0 +1,10 @@
+noinst_LIBRARIES += src/serve/libserve.a
+src_serve_libserve_a_SOURCES = \
+	src/serve/connection.c src/serve/connection.h \
+	src/serve/context.c src/serve/context.h \
+	src/serve/error_page.c src/serve/error_page.h \
+	src/serve/exchange.c src/serve/exchange.h \
+	src/serve/exchange_answer.c \
+	src/serve/exchange_request.c \
+	src/serve/route.c src/serve/route.h \
+	src/serve/view.h

@@ -1,0 +1,323 @@
+/* The routing table, and how a request finds its way through it. */
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include "serve/route.h"
+#include "base/arena.h"
+#include "base/check.h"
+#include "config/config.h"
+#include <pcre2.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum path_kind { PATH_EXACT, PATH_REGEX, PATH_PREFIX };
+enum host_kind { HOST_EXACT, HOST_WILDCARD, HOST_ANY, HOST_KINDS };
+
+struct entry {
+	struct route route;
+	enum path_kind kind;
+	struct slice path;
+	pcre2_code *regex;
+	const char *const *hosts;
+	size_t host_count;
+	bool *listeners; /* by index; NULL: all */
+	struct slice *methods;
+	size_t method_count;
+};
+
+struct routes {
+	struct arena arena;
+	struct entry *entries;
+	size_t count, listener_count;
+};
+
+struct route_match {
+	pcre2_match_data *data;
+};
+
+/* ---- building ------------------------------------------------------------------------ */
+
+/* Names in the status line are read by other threads at any time, so they are never freed: a small table that only
+ * grows while configurations are loaded, by the control thread. */
+static const char *intern(const char *text)
+{
+	static struct interned {
+		struct interned *next;
+		char text[];
+	} * all;
+	for (struct interned *i = all; i; i = i->next)
+		if (strcmp(i->text, text) == 0)
+			return i->text;
+	size_t length = strlen(text);
+	struct interned *added = malloc(sizeof *added + length + 1);
+	if (!added)
+		return "?";
+	memcpy(added->text, text, length + 1);
+	added->next = all;
+	all = added;
+	return added->text;
+}
+
+static bool compile_regex(struct entry *e, const struct mlserve_settings *s)
+{
+	int error;
+	PCRE2_SIZE at;
+	PCRE2_UCHAR message[128];
+	e->regex = pcre2_compile((PCRE2_SPTR)e->path.data, e->path.length, 0, &error, &at, NULL);
+	if (!e->regex) {
+		pcre2_get_error_message(error, message, sizeof message);
+		mlserve_setting_fault(
+		        s, "path", 0, "regular expression is wrong at byte %zu: %s", (size_t)at, (const char *)message);
+		return false;
+	}
+	pcre2_jit_compile(e->regex, PCRE2_JIT_COMPLETE); /* where there is no JIT the interpreter serves */
+	return true;
+}
+
+static bool read_path(struct entry *e, const struct mlserve_settings *s)
+{
+	struct slice path = slice_trim(slice_of(mlserve_setting_text(s, "path")));
+	e->kind = PATH_PREFIX;
+	if (path.length > 1 && (path.data[0] == '=' || path.data[0] == '~') &&
+	        (path.data[1] == ' ' || path.data[1] == '\t')) {
+		e->kind = path.data[0] == '=' ? PATH_EXACT : PATH_REGEX;
+		path = slice_trim(slice_from(path, 1));
+	}
+	e->path = path;
+	if (e->kind == PATH_REGEX)
+		return compile_regex(e, s);
+	if (path.length == 0 || path.data[0] != '/') {
+		mlserve_setting_fault(
+		        s, "path", 0, "must begin with '/' (or be \"= /exact\" or \"~ regular expression\")");
+		return false;
+	}
+	if (e->kind == PATH_PREFIX && path.data[path.length - 1] == '/')
+		e->path.length--; /* /api and /api/ are one */
+	if (e->kind == PATH_PREFIX)
+		e->route.prefix = e->path;
+	return true;
+}
+
+static bool read_listeners(
+        struct routes *routes, struct entry *e, const struct config *config, const struct mlserve_settings *s)
+{
+	const char *const *names;
+	size_t count = mlserve_setting_list(s, "listener", &names);
+	if (count == 0)
+		return true;
+	e->listeners = arena_alloc(&routes->arena, routes->listener_count * sizeof *e->listeners);
+	if (!e->listeners)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		const struct mlserve_settings *l = config_find(config, CONFIG_LISTENER, names[i]);
+		if (!l) {
+			mlserve_setting_fault(s, "listener", i, "there is no [listener %s]", names[i]);
+			return false;
+		}
+		e->listeners[config_index(l)] = true;
+	}
+	return true;
+}
+
+/* The methods this route serves: `methods` of the route, which must be among the handler's own, or all of these. */
+static bool read_methods(struct routes *routes, struct entry *e, const struct mlserve_settings *s)
+{
+	const char *const *asked;
+	size_t count = mlserve_setting_list(s, "methods", &asked);
+	struct slice served = slice_of(e->route.handler->methods);
+	e->methods = arena_alloc(&routes->arena, (count + served.length + 1) * sizeof *e->methods);
+	if (!e->methods)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		e->methods[e->method_count++] = slice_of(asked[i]);
+	for (const char *at = e->route.handler->methods; count == 0 && *at;) {
+		size_t length = strcspn(at, " ");
+		e->methods[e->method_count++] = (struct slice){at, length};
+		at += length + (at[length] == ' ');
+	}
+	char *allow = arena_format(&routes->arena, "Allow: ");
+	for (size_t i = 0; allow && i < e->method_count; i++)
+		allow = arena_format(&routes->arena, "%s%s%.*s", allow, i ? ", " : "", SLICE_ARGS(e->methods[i]));
+	allow = allow ? arena_format(&routes->arena, "%s\r\n", allow) : NULL;
+	e->route.allow = slice_of(allow);
+	return allow != NULL;
+}
+
+static bool read_entry(struct routes *routes, struct entry *e, const struct config *config, size_t index,
+        route_handler_find *find, void *find_context)
+{
+	const struct mlserve_settings *s = config_at(config, CONFIG_ROUTE, index);
+	const char *reason = NULL, *handler = mlserve_setting_text(s, "handler");
+	e->route.name = intern(config_name(s));
+	e->route.index = (unsigned)index;
+	e->route.handler = find(find_context, handler, &reason);
+	if (!e->route.handler) {
+		mlserve_setting_fault(s, "handler", 0, "%s", reason ? reason : "no such handler");
+		return false;
+	}
+	e->route.handler_name = intern(e->route.handler->name);
+	e->route.max_body_size =
+	        mlserve_setting_is_set(s, "max_body_size") ? mlserve_setting_number(s, "max_body_size") : -1;
+	e->route.debug_headers = mlserve_setting_number(s, "debug_headers") != 0;
+	e->host_count = mlserve_setting_list(s, "host", &e->hosts);
+	/* Each step reports its own faults; all are tried, so that one run shows every fault. */
+	bool fine = read_path(e, s);
+	fine = read_listeners(routes, e, config, s) && fine;
+	fine = read_methods(routes, e, s) && fine;
+	return e->route.handler->configure(s, &e->route.state) && fine;
+}
+
+struct routes *routes_create(
+        const struct config *config, route_handler_find *find, void *find_context, struct faults *faults)
+{
+	struct routes *routes = calloc(1, sizeof *routes);
+	size_t count = config_count(config, CONFIG_ROUTE);
+	if (routes)
+		routes->entries = calloc(count + 1, sizeof *routes->entries);
+	if (!routes || !routes->entries) {
+		faults_add(faults, NULL, 0, NULL, NULL, "no memory for routes");
+		routes_free(&routes);
+		return NULL;
+	}
+	arena_init(&routes->arena);
+	routes->listener_count = config_count(config, CONFIG_LISTENER);
+	size_t before = faults->count;
+	bool fine = true;
+	for (size_t i = 0; i < count; i++) {
+		routes->count = i + 1;
+		fine = read_entry(routes, &routes->entries[i], config, i, find, find_context) && fine;
+	}
+	if (fine && faults->count == before)
+		return routes;
+	if (faults->count == before)
+		faults_add(faults, NULL, 0, NULL, NULL, "no memory for routes");
+	routes_free(&routes);
+	return NULL;
+}
+
+void routes_free(struct routes **routes)
+{
+	struct routes *r = *routes;
+	if (!r)
+		return;
+	for (size_t i = 0; i < r->count; i++) {
+		struct entry *e = &r->entries[i];
+		pcre2_code_free(e->regex);
+		if (e->route.handler && e->route.handler->release && e->route.state)
+			e->route.handler->release(e->route.state);
+	}
+	arena_fini(&r->arena);
+	free(r->entries);
+	free(r);
+	*routes = NULL;
+}
+
+size_t routes_count(const struct routes *r)
+{
+	return r->count;
+}
+
+const struct route *routes_at(const struct routes *r, size_t index)
+{
+	MUST(index < r->count);
+	return &r->entries[index].route;
+}
+
+struct route_match *route_match_create(const struct routes *routes)
+{
+	(void)routes;
+	struct route_match *m = calloc(1, sizeof *m);
+	if (!m)
+		return NULL;
+	m->data = pcre2_match_data_create(1, NULL);
+	if (!m->data)
+		route_match_free(&m);
+	return m;
+}
+
+void route_match_free(struct route_match **m)
+{
+	if (!*m)
+		return;
+	pcre2_match_data_free((*m)->data);
+	free(*m);
+	*m = NULL;
+}
+
+/* ---- finding ----------------------------------------------------------------------- */
+
+static bool host_matches(struct slice pattern, struct slice host, bool wildcard)
+{
+	if (!wildcard)
+		return slice_equal_nocase(pattern, host);
+	/* "*.example.com" covers every name below, not example.com itself. */
+	return pattern.length > 2 && host.length > pattern.length - 1 &&
+	       slice_equal_nocase(slice_from(pattern, 1), slice_from(host, host.length - (pattern.length - 1)));
+}
+
+static bool takes_host(const struct entry *e, enum host_kind kind, struct slice host)
+{
+	if (kind == HOST_ANY || e->host_count == 0)
+		return kind == HOST_ANY && e->host_count == 0;
+	for (size_t i = 0; i < e->host_count; i++) {
+		struct slice pattern = slice_of(e->hosts[i]);
+		bool wildcard = pattern.length && pattern.data[0] == '*';
+		if (wildcard == (kind == HOST_WILDCARD) && host_matches(pattern, host, wildcard))
+			return true;
+	}
+	return false;
+}
+
+static bool takes_path(const struct entry *e, struct route_match *m, struct slice path)
+{
+	switch (e->kind) {
+	case PATH_EXACT:
+		return slice_equal(e->path, path);
+	case PATH_REGEX:
+		return pcre2_match(e->regex, (PCRE2_SPTR)path.data, path.length, 0, 0, m->data, NULL) >= 0;
+	default:
+		return slice_starts(path, e->path) &&
+		       (path.length == e->path.length || path.data[e->path.length] == '/');
+	}
+}
+
+static bool takes_method(const struct entry *e, struct slice method)
+{
+	for (size_t i = 0; i < e->method_count; i++)
+		if (slice_equal(e->methods[i], method))
+			return true;
+	return false;
+}
+
+/* Better in the order of the contract: exact, then regular expressions as they stand, then the longest prefix. */
+static bool is_better(const struct entry *candidate, const struct entry *best)
+{
+	if (!best || candidate->kind != best->kind)
+		return !best || candidate->kind < best->kind;
+	return candidate->kind == PATH_PREFIX && candidate->path.length > best->path.length;
+}
+
+/* The best route of one kind of host; NULL: none. */
+static const struct entry *find_for_host(const struct routes *routes, struct route_match *m, unsigned listener,
+        enum host_kind kind, struct slice host, struct slice path)
+{
+	const struct entry *best = NULL;
+	for (size_t i = 0; i < routes->count; i++) {
+		const struct entry *e = &routes->entries[i];
+		if (e->listeners && !e->listeners[listener])
+			continue;
+		if (takes_host(e, kind, host) && is_better(e, best) && takes_path(e, m, path))
+			best = e;
+	}
+	return best;
+}
+
+enum route_verdict route_find(const struct routes *routes, struct route_match *m, unsigned listener, struct slice host,
+        struct slice path, struct slice method, const struct route **ret)
+{
+	const struct entry *found = NULL;
+	for (int kind = HOST_EXACT; !found && kind < HOST_KINDS; kind++)
+		found = find_for_host(routes, m, listener, (enum host_kind)kind, host, path);
+	if (!found)
+		return ROUTE_NOT_FOUND;
+	*ret = &found->route;
+	return takes_method(found, method) ? ROUTE_FOUND : ROUTE_METHOD_REFUSED;
+}
