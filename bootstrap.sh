@@ -114,7 +114,10 @@ make_configure() {
 		return 0
 	fi
 	step "autoreconf -fi"
-	autoreconf -fi >/dev/null || fail "autoreconf failed"
+	if ! output=$(autoreconf -fi 2>&1); then
+		echo "$output" >&2
+		fail "autoreconf failed"
+	fi
 }
 
 prepare() {
