@@ -15,9 +15,3 @@ tests_unit_config_test_print_SOURCES = tests/unit/config/test_print.c $(CONFIG_L
 tests_unit_config_test_print_LDADD = $(CONFIG_TESTS)
 tests_unit_config_test_reader_SOURCES = tests/unit/config/test_reader.c $(CONFIG_LOAD)
 tests_unit_config_test_reader_LDADD = $(CONFIG_TESTS)
-
-# The fuzz target of the configuration; libFuzzer or the replaying driver, as Makefile.am says.
-check_PROGRAMS += tests/fuzz/fuzz_config
-tests_fuzz_fuzz_config_SOURCES = tests/fuzz/fuzz_config.c $(FUZZ_DRIVER)
-tests_fuzz_fuzz_config_LDADD = src/config/libconfig.a src/base/libbase.a $(INIH_LIBS)
-tests_fuzz_fuzz_config_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
