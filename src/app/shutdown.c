@@ -155,11 +155,16 @@ void shutdown_watch_signals(struct server *s)
 	timer_init(&s->drain_timer, begin_draining);
 	timer_init(&s->cut_timer, on_timeout);
 	timer_init(&s->give_up_timer, on_give_up);
+	sigset_t ours;
+	sigemptyset(&ours);
 	for (size_t i = 0; i < ARRAY_COUNT(handled); i++) {
 		ev_signal_init(&s->signals[i], on_signal, handled[i].number);
 		s->signals[i].data = s;
-		ev_signal_start(s->control.ev, &s->signals[i]); /* unblocks it in this thread, and only here */
+		ev_signal_start(s->control.ev, &s->signals[i]);
+		sigaddset(&ours, handled[i].number);
 	}
+	/* In this thread only. libev 4.33 unblocks signals when EVFLAG_NOSIGMASK is given, not when it is absent. */
+	pthread_sigmask(SIG_UNBLOCK, &ours, NULL);
 }
 
 /* ---- the last steps ---------------------------------------------------------------------------------- */
