@@ -123,6 +123,16 @@ static enum mlserve_body take_plain(struct mlserve_exchange *x, struct slice *re
 	return MLSERVE_BODY_DATA;
 }
 
+static bool exceeds_limit(const struct mlserve_exchange *x, uint64_t announced)
+{
+	return x->body_taken > x->body_limit || announced > (uint64_t)(x->body_limit - x->body_taken);
+}
+
+static enum mlserve_body too_large(struct mlserve_exchange *x)
+{
+	return fail(x, 413, "The request body is larger than allowed here.");
+}
+
 static enum mlserve_body take_chunked(struct mlserve_exchange *x, struct slice *ret_data)
 {
 	struct slice bytes = stream_bytes(x->stream), rest = bytes;
@@ -133,7 +143,8 @@ static enum mlserve_body take_chunked(struct mlserve_exchange *x, struct slice *
 	case CHUNKED_DATA:
 		return MLSERVE_BODY_DATA;
 	case CHUNKED_MORE:
-		return MLSERVE_BODY_WAIT;
+		/* What a chunk announces is as good as there. */
+		return exceeds_limit(x, x->chunked.left) ? too_large(x) : MLSERVE_BODY_WAIT;
 	case CHUNKED_END:
 		x->body_ended = true;
 		return MLSERVE_BODY_END;
@@ -151,9 +162,7 @@ static enum mlserve_body take_buffered(struct mlserve_exchange *x, struct slice 
 	if (result != MLSERVE_BODY_DATA || x->tunnel)
 		return result;
 	x->body_taken += (int64_t)ret_data->length;
-	if (x->body_taken > x->body_limit)
-		return fail(x, 413, "The request body is larger than allowed here.");
-	return result;
+	return exceeds_limit(x, chunked ? x->chunked.left : 0) ? too_large(x) : result;
 }
 
 enum mlserve_body mlserve_request_body(struct mlserve_exchange *x, struct slice *ret_data)
