@@ -176,6 +176,7 @@ enum mlserve_body mlserve_request_body(struct mlserve_exchange *x, struct slice 
 		case STREAM_AGAIN:
 		case STREAM_FULL: /* cannot be: all buffered bytes were taken */
 			x->body_wanted = true;
+			connection_touch(x->connection); /* the wait for the client has a deadline */
 			return MLSERVE_BODY_WAIT;
 		case STREAM_CLOSED:
 			if (x->tunnel) {
