@@ -40,7 +40,7 @@ static int64_t load_of(const struct dispatch *d, unsigned i)
 
 static bool is_open(const struct dispatch *d, unsigned i, const bool *skip)
 {
-	return !skip[i] && atomic_load_explicit(&d->views[i].stats->status.state, memory_order_relaxed) == LOOP_RUNNING;
+	return !skip[i] && atomic_load_explicit(&d->views[i].stats->status.state, memory_order_seq_cst) == LOOP_RUNNING;
 }
 
 /* Whether a is a better choice than b. */

@@ -123,16 +123,6 @@ static enum mlserve_body take_plain(struct mlserve_exchange *x, struct slice *re
 	return MLSERVE_BODY_DATA;
 }
 
-static bool exceeds_limit(const struct mlserve_exchange *x, uint64_t announced)
-{
-	return x->body_taken > x->body_limit || announced > (uint64_t)(x->body_limit - x->body_taken);
-}
-
-static enum mlserve_body too_large(struct mlserve_exchange *x)
-{
-	return fail(x, 413, "The request body is larger than allowed here.");
-}
-
 static enum mlserve_body take_chunked(struct mlserve_exchange *x, struct slice *ret_data)
 {
 	struct slice bytes = stream_bytes(x->stream), rest = bytes;
@@ -143,8 +133,7 @@ static enum mlserve_body take_chunked(struct mlserve_exchange *x, struct slice *
 	case CHUNKED_DATA:
 		return MLSERVE_BODY_DATA;
 	case CHUNKED_MORE:
-		/* What a chunk announces is as good as there. */
-		return exceeds_limit(x, x->chunked.left) ? too_large(x) : MLSERVE_BODY_WAIT;
+		return MLSERVE_BODY_WAIT;
 	case CHUNKED_END:
 		x->body_ended = true;
 		return MLSERVE_BODY_END;
@@ -159,10 +148,14 @@ static enum mlserve_body take_buffered(struct mlserve_exchange *x, struct slice 
 		return MLSERVE_BODY_WAIT;
 	bool chunked = x->head.body_length == LENGTH_UNKNOWN && !x->tunnel;
 	enum mlserve_body result = chunked ? take_chunked(x, ret_data) : take_plain(x, ret_data);
-	if (result != MLSERVE_BODY_DATA || x->tunnel)
+	if (x->tunnel || result == MLSERVE_BODY_FAILED)
 		return result;
-	x->body_taken += (int64_t)ret_data->length;
-	return exceeds_limit(x, chunked ? x->chunked.left : 0) ? too_large(x) : result;
+	if (result == MLSERVE_BODY_DATA)
+		x->body_taken += (int64_t)ret_data->length;
+	/* The size of a chunk tells before its bytes are here. */
+	if (x->body_taken > x->body_limit || (chunked && x->chunked.left > (uint64_t)(x->body_limit - x->body_taken)))
+		return fail(x, 413, "The request body is larger than allowed here.");
+	return result;
 }
 
 enum mlserve_body mlserve_request_body(struct mlserve_exchange *x, struct slice *ret_data)
@@ -183,6 +176,7 @@ enum mlserve_body mlserve_request_body(struct mlserve_exchange *x, struct slice 
 		case STREAM_AGAIN:
 		case STREAM_FULL: /* cannot be: all buffered bytes were taken */
 			x->body_wanted = true;
+			connection_touch(x->connection); /* the wait for the client has a deadline */
 			return MLSERVE_BODY_WAIT;
 		case STREAM_CLOSED:
 			if (x->tunnel) {

@@ -59,7 +59,7 @@ static inline int64_t loop_view_connections(const struct loop_view *v)
 	return begun > closed ? (int64_t)(begun - closed) : 0;
 }
 
-/* The loop's thread, after it took or closed a connection. */
+/* The loop's thread, after it took or closed a connection or began to run. */
 static inline void server_view_made_room(struct server_view *view)
 {
 	if (atomic_load_explicit(&view->acceptor_waits, memory_order_seq_cst) &&
