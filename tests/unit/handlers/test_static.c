@@ -64,8 +64,9 @@ static void move(struct site *s, const char *from, const char *to)
 
 static int set_up(void **state)
 {
-	struct site *s = calloc(1, sizeof *s);
+	struct site *s = aligned_alloc(64, (sizeof *s + 63) / 64 * 64);
 	assert_non_null(s);
+	memset(s, 0, sizeof *s);
 	strcpy(s->base, "/tmp/static-XXXXXX");
 	assert_non_null(mkdtemp(s->base));
 	snprintf(s->root, sizeof s->root, "%s/root", s->base);
