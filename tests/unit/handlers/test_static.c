@@ -389,7 +389,7 @@ static void test_static_if_range_needs_a_strong_match(void **state)
 static void test_static_sees_each_change_with_the_next_request(void **state)
 {
 	struct site *s = *state;
-	char text[8];
+	char text[16];
 	/* As fast as possible, same size, in place: time stamps alone would not tell these apart. */
 	for (int i = 0; i < 500; i++) {
 		snprintf(text, sizeof text, "%07d", i);
