@@ -143,7 +143,8 @@ static void build_setting(struct build *b, const struct draft_section *d, struct
 		check_writable(b, d, s);
 	if (!s->entry && (s->option->flags & MLSERVE_REQUIRED))
 		faults_add(b->draft->faults, d->place.file, d->place.line, d->title, s->option->name,
-		        "is missing; allowed: one%s value", s->option->flags & MLSERVE_REPEATS ? " or more" : "");
+		        "is missing; allowed: one%s",
+		        s->option->flags & MLSERVE_REPEATS ? " or more values" : " value");
 }
 
 static struct setting *make_settings(

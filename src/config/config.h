@@ -17,7 +17,8 @@ struct config; /* opaque */
 enum config_kind { CONFIG_SERVER, CONFIG_LOG, CONFIG_LISTENER, CONFIG_ROUTE, CONFIG_UPSTREAM, CONFIG_KIND_COUNT };
 
 /* How routes learn of handlers, which live in a room above: the option table of the handler of that name (or .so
- * path), or NULL. For a NULL it may have set *ret_reason to a static or arena text; otherwise the fault lists `names`. */
+ * path), or NULL. For a NULL it may have set *ret_reason to a static or arena text; otherwise the fault lists `names`.
+ */
 struct config_handlers {
 	const struct mlserve_option *(*find)(void *context, const char *name, const char **ret_reason);
 	const char *names; /* blank-separated, for "did you mean" */
@@ -25,8 +26,8 @@ struct config_handlers {
 }; /* all zero: the built-in handlers */
 
 struct config_source {
-	const char *path;		/* NULL: the built-in configuration */
-	const char *const *overrides;	/* -o SECTION.KEY=VALUE */
+	const char *path;             /* NULL: the built-in configuration */
+	const char *const *overrides; /* -o SECTION.KEY=VALUE */
 	size_t override_count;
 	struct config_handlers handlers;
 };
@@ -45,7 +46,7 @@ const struct mlserve_settings *config_at(const struct config *, enum config_kind
 /* By name; NULL: none. */
 const struct mlserve_settings *config_find(const struct config *, enum config_kind, const char *name);
 const char *config_name(const struct mlserve_settings *); /* "" for sections without a name */
-size_t config_index(const struct mlserve_settings *);	  /* among those of its kind */
+size_t config_index(const struct mlserve_settings *);     /* among those of its kind */
 
 /* -T: the effective configuration as an INI that loads to the same. */
 void config_print(const struct config *, FILE *);

@@ -31,7 +31,8 @@ static enum wait what_is_waited_for(const struct connection *c)
 {
 	if (c->state == CONNECTION_LINGER)
 		return WAIT_LINGER;
-	if (!stream_is_drained(&c->stream))
+	/* What the socket did not take of a direct write waits at the handler's. */
+	if (!stream_is_drained(&c->stream) || (c->exchange && c->exchange->more_wanted))
 		return WAIT_ROOM;
 	if (c->state == CONNECTION_EXCHANGE)
 		return is_receiving_body(c) ? WAIT_BODY : WAIT_NONE;

@@ -85,9 +85,8 @@ void exchange_free(struct mlserve_exchange *x)
 
 void exchange_cut(struct mlserve_exchange *x)
 {
-	bool handler_knows = x->route && x->phase != ANSWER_ENDED && x->phase != ANSWER_ABORTED;
 	stop_waiting(x);
-	if (handler_knows && x->served && x->route->handler->cancel)
+	if (x->served && x->route->handler->cancel)
 		x->route->handler->cancel(x);
 	x->phase = ANSWER_ABORTED;
 }
@@ -212,7 +211,9 @@ bool exchange_advance(struct mlserve_exchange *x)
 		/* Asked for and found nothing: that is no progress. */
 		return !x->body_wanted || x->phase >= ANSWER_ENDED;
 	}
-	if (x->more_wanted && stream_room(x->stream) >= BLOCK_BYTES / 2 && x->route->handler->more) {
+	/* Bytes that are sent from where they lie need room in the socket, not in the buffer. */
+	bool has_room = x->stream->writable && stream_room(x->stream) >= BLOCK_BYTES / 2;
+	if (x->more_wanted && has_room && x->route->handler->more) {
 		x->more_wanted = false;
 		call(x, x->route->handler->more);
 		return true;

@@ -19,6 +19,7 @@ enum {
 	LAST_CHUNK_BYTES = 5,
 };
 
+/* The answer cannot go on; a handler that has not ended it will hear by cancel(). */
 static void lose(struct mlserve_exchange *x)
 {
 	x->phase = ANSWER_ABORTED;
@@ -106,6 +107,8 @@ static size_t put_framing(struct mlserve_exchange *x, char *to, int64_t length)
 void mlserve_answer_begin(struct mlserve_exchange *x, unsigned status, int64_t length)
 {
 	enum { HEAD_ROOM = 384 };
+	if (x->phase == ANSWER_ABORTED)
+		return;
 	MUST(x->phase == ANSWER_NONE && status >= 101 && status <= 999);
 	x->phase = ANSWER_HEAD;
 	x->status = status;
@@ -176,6 +179,8 @@ void mlserve_answer_fields(struct mlserve_exchange *x, struct slice lines)
 
 void mlserve_answer_interim(struct mlserve_exchange *x, unsigned status, struct slice fields)
 {
+	if (x->phase == ANSWER_ABORTED)
+		return;
 	MUST(x->phase == ANSWER_NONE && status >= 100 && status < 200 && status != 101);
 	if (x->head.minor == 0)
 		return; /* RFC 9110 15.2: not to HTTP/1.0 */
@@ -298,6 +303,7 @@ void mlserve_answer_file(
 
 void mlserve_answer_end_with(struct mlserve_exchange *x, struct slice trailers)
 {
+	x->served = false;
 	close_head(x);
 	if (x->phase == ANSWER_ABORTED)
 		return;
@@ -322,6 +328,7 @@ void mlserve_answer_end(struct mlserve_exchange *x)
 
 void mlserve_answer_abort(struct mlserve_exchange *x)
 {
+	x->served = false;
 	lose(x);
 }
 
@@ -346,7 +353,7 @@ void mlserve_answer_error(struct mlserve_exchange *x, unsigned status, struct sl
 {
 	char page[ERROR_PAGE_BYTES];
 	if (x->phase != ANSWER_NONE)
-		return lose(x);
+		return mlserve_answer_abort(x);
 	if (x->body_failed)
 		status = x->body_status;
 	struct slice id = exchange_request_id(x);

@@ -1,0 +1,80 @@
+/* One proxied exchange, shared by proxy.c (moves bytes) and proxy_try.c (servers, failures, repeats). */
+#ifndef HANDLERS_PROXY_FORWARD_H
+#define HANDLERS_PROXY_FORWARD_H
+
+#include "handlers/proxy_fields.h"
+#include "mlserve/handler.h"
+#include "upstream/pool.h"
+
+enum { FORWARD_TRIES = 12 };
+
+struct proxy_route {
+	const char *upstream;
+	struct slice strip_prefix; /* without a trailing '/'; empty: none */
+	struct slice upstream_host;
+};
+
+/* Of one route in one loop; filled by its first exchange. */
+struct proxy_local {
+	struct pool *pool;
+	struct slice instance;
+};
+
+enum upload {
+	UPLOAD_GOES_ON,
+	UPLOAD_DONE,    /* the whole request is in the stream */
+	UPLOAD_STOPPED, /* the upstream takes no more */
+};
+
+struct forward {
+	struct mlserve_exchange *exchange;
+	const struct proxy_route *route;
+	struct pool *pool;
+	struct link *link; /* NULL: none */
+	struct slice instance;
+
+	uint16_t tried[FORWARD_TRIES];
+	size_t tried_count;
+	unsigned status; /* of the last failure */
+	bool stale_try_is_used;
+
+	enum upload upload;
+	bool head_is_sent;
+	struct slice piece; /* of the client's body, not in the stream yet */
+	struct slice first; /* the first piece as it was lent, for another try */
+	bool first_is_lost; /* it was given back */
+	int64_t taken;      /* body bytes taken from the client */
+
+	bool has_begun; /* the final answer */
+	bool client_is_full;
+	unsigned interim_count;
+	size_t interim_bytes;
+	int64_t head_deadline_ns; /* 0: not set */
+};
+
+enum forward_step {
+	FORWARD_GOES_ON,
+	FORWARD_WAITS, /* for an event */
+	FORWARD_ENDED, /* answered, or handed to another try: *f may not be touched */
+};
+
+/* ---- proxy.c --------------------------------------------------------------------------------- */
+
+/* Does what can be done now. There is a link. */
+void forward_advance(struct forward *);
+
+/* ---- proxy_try.c ----------------------------------------------------------------------------- */
+
+/* false: no memory, or no such group. */
+bool forward_find_pool(struct mlserve_exchange *, struct proxy_local *);
+/* What the request's head is made of. */
+void forward_describe(const struct forward *, struct proxy_request *ret);
+/* Begins the exchange with a server that was not tried yet, or answers that there is none. */
+void forward_try(struct forward *);
+/* This try failed: another one, the error, or a cut when the answer has begun. FORWARD_ENDED. */
+enum forward_step forward_fail(struct forward *, unsigned status, const char *reason);
+enum forward_step forward_fail_memory(struct forward *);
+/* The client's body is malformed, too large or incomplete. FORWARD_ENDED. */
+enum forward_step forward_fail_client(struct forward *);
+
+#endif

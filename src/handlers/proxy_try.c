@@ -1,0 +1,253 @@
+/*
+ * Which server is tried, and what a failed try leads to. A request goes out again only
+ * when that cannot do harm: nothing of it was sent, or it is idempotent and no byte of an
+ * answer came; and only while all of it is still at hand (RFC 9110 9.2.2).
+ */
+#include "base/check.h"
+#include "base/log.h"
+#include "handlers/proxy_forward.h"
+#include "serve/exchange.h"
+#include <errno.h>
+#include <string.h>
+
+static const int64_t LOG_EVERY_NS = NS_PER_S;
+
+static void begin_try(struct forward *, uint16_t server, bool fresh);
+
+/* ---- the request ------------------------------------------------------------------------- */
+
+bool forward_find_pool(struct mlserve_exchange *x, struct proxy_local *local)
+{
+	const struct proxy_route *route = mlserve_exchange_route(x);
+	struct groups *groups = exchange_view(x)->upstreams;
+	struct group *group = groups ? groups_find(groups, route->upstream) : NULL;
+	local->pool = group ? pool_get(group, exchange_loop(x), &x->context->blocks) : NULL;
+	if (local->pool)
+		local->instance = groups_instance(groups);
+	return local->pool != NULL;
+}
+
+/* Cut at a segment's border only. */
+static struct slice strip(struct slice path, struct slice prefix)
+{
+	if (prefix.length == 0 || !slice_starts(path, prefix))
+		return path;
+	struct slice rest = slice_from(path, prefix.length);
+	if (rest.length == 0)
+		return SLICE("/");
+	return rest.data[0] == '/' ? rest : path;
+}
+
+/* A client of HTTP/1.0 may name no host; HTTP/1.1 must. */
+static struct slice host_for(const struct forward *f)
+{
+	struct slice host = exchange_head(f->exchange)->host;
+	if (f->route->upstream_host.length)
+		return f->route->upstream_host;
+	if (host.length || f->tried_count == 0)
+		return host;
+	const struct group_server *server = &f->pool->group->servers[f->tried[f->tried_count - 1]];
+	return server->endpoint.to.any.sa_family == AF_UNIX ? SLICE("localhost") : slice_of(server->name);
+}
+
+void forward_describe(const struct forward *f, struct proxy_request *ret)
+{
+	struct mlserve_exchange *x = f->exchange;
+	*ret = (struct proxy_request){
+	        .head = exchange_head(x),
+	        .path = strip(mlserve_request_path(x), f->route->strip_prefix),
+	        .host = host_for(f),
+	        .peer = exchange_peer(x),
+	        .peer_is_trusted = exchange_peer_is_trusted(x),
+	        .is_secure = exchange_is_secure(x),
+	        .instance = f->instance,
+	        .closes = f->pool->group->keepalive == 0,
+	};
+}
+
+static bool is_idempotent(const struct forward *f)
+{
+	switch (exchange_head(f->exchange)->method) {
+	case METHOD_GET:
+	case METHOD_HEAD:
+	case METHOD_PUT:
+	case METHOD_DELETE:
+	case METHOD_OPTIONS:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* ---- failures ---------------------------------------------------------------------------- */
+
+static void log_failure(struct forward *f, uint16_t server, const char *reason)
+{
+	struct server_share *share = &f->pool->shares[server];
+	int64_t now_ns = f->pool->loop->now_ns;
+	share->unlogged++;
+	if (share->logged_ns && now_ns - share->logged_ns < LOG_EVERY_NS)
+		return;
+	log_warn("upstream %s: server %s: %s%s (failures since the last line: %u)", f->pool->group->name,
+	        f->pool->group->servers[server].name, f->has_begun ? "answer truncated: " : "", reason,
+	        share->unlogged);
+	share->logged_ns = now_ns;
+	share->unlogged = 0;
+}
+
+static void answer_failure(struct forward *f)
+{
+	struct mlserve_exchange *x = f->exchange;
+	if (f->has_begun) {
+		mlserve_answer_abort(x);
+		return;
+	}
+	if (f->status == 504)
+		x->error_reason = "The upstream server did not answer in time.";
+	else if (f->status == 502)
+		x->error_reason = "The upstream server gave no valid answer.";
+	else
+		x->error_reason = "No upstream server can be asked now.";
+	mlserve_answer_error(x, f->status, f->status == 503 ? SLICE("Retry-After: 1\r\n") : SLICE_NONE);
+}
+
+/* What a failed try leaves of the request's progress. */
+struct outcome {
+	bool sent, received, stale;
+};
+
+static struct outcome look_at(const struct link *l)
+{
+	struct outcome o = {.sent = link_has_sent(l), .received = link_has_received(l)};
+	o.stale = l->reused && !o.received;
+	return o;
+}
+
+static void repeat(struct forward *f, bool on_same_server)
+{
+	f->head_is_sent = false;
+	f->head_deadline_ns = 0;
+	if (on_same_server)
+		begin_try(f, f->tried[f->tried_count - 1], true);
+	else
+		forward_try(f);
+}
+
+/* The try is over and f->link gone. */
+static void go_on_after(struct forward *f, struct outcome o)
+{
+	bool may_repeat = !f->has_begun && !o.received && !f->first_is_lost && (!o.sent || is_idempotent(f));
+	if (may_repeat && o.stale && f->status == 502 && !f->stale_try_is_used) {
+		f->stale_try_is_used = true;
+		repeat(f, true);
+	} else if (may_repeat && f->status != 503 && f->tried_count <= f->pool->group->retries) {
+		repeat(f, false);
+	} else {
+		answer_failure(f);
+	}
+}
+
+enum forward_step forward_fail(struct forward *f, unsigned status, const char *reason)
+{
+	struct outcome o = look_at(f->link);
+	f->status = status;
+	/* A connection that went stale while it waited says nothing about its server. */
+	if (o.stale && status == 502 && !f->link->out_of_order && !f->stale_try_is_used) {
+		link_drop(f->link);
+	} else {
+		log_failure(f, f->link->server, reason);
+		link_drop_failed(f->link);
+	}
+	f->link = NULL;
+	go_on_after(f, o);
+	return FORWARD_ENDED;
+}
+
+enum forward_step forward_fail_memory(struct forward *f)
+{
+	struct outcome o = look_at(f->link);
+	log_failure(f, f->link->server, "no memory");
+	link_drop(f->link);
+	f->link = NULL;
+	f->status = 503;
+	go_on_after(f, o);
+	return FORWARD_ENDED;
+}
+
+enum forward_step forward_fail_client(struct forward *f)
+{
+	link_drop(f->link);
+	f->link = NULL;
+	if (f->has_begun)
+		mlserve_answer_abort(f->exchange);
+	else
+		mlserve_answer_error(f->exchange, 400, SLICE_NONE);
+	return FORWARD_ENDED;
+}
+
+/* ---- tries --------------------------------------------------------------------------------- */
+
+/* The status line says what the loop runs: these are no callbacks of the exchange, which would say so itself. */
+static struct loop *label(const struct forward *f)
+{
+	const struct route *route = f->exchange->route;
+	loop_label(f->pool->loop, route->name, route->handler_name);
+	return f->pool->loop;
+}
+
+static void on_link_ready(struct link *l)
+{
+	struct loop *loop = label(l->owner);
+	forward_advance(l->owner);
+	loop_label(loop, NULL, NULL);
+}
+
+static void on_link_expired(struct link *l)
+{
+	struct forward *f = l->owner;
+	struct loop *loop = label(f);
+	const char *reason = l->phase == LINK_CONNECTING ? "no connection within connect_timeout"
+	                     : f->has_begun              ? "no more of the answer within response_timeout"
+	                     : f->upload == UPLOAD_DONE  ? "no answer within response_timeout"
+	                                                 : "takes no more of the request within response_timeout";
+	forward_fail(f, 504, reason);
+	loop_label(loop, NULL, NULL);
+}
+
+/* Out of something that another server would not help against. */
+static bool is_ours(int error)
+{
+	return error == -EMFILE || error == -ENFILE || error == -ENOBUFS || error == -ENOMEM || error == -EADDRNOTAVAIL;
+}
+
+static void begin_try(struct forward *f, uint16_t server, bool fresh)
+{
+	int error = 0;
+	f->link = fresh ? NULL : pool_take(f->pool, server, !is_idempotent(f));
+	if (!f->link)
+		f->link = link_open(f->pool, server, &error);
+	if (!f->link) {
+		f->status = is_ours(error) ? 503 : 502;
+		if (f->status == 502)
+			link_count_failure(f->pool, server);
+		log_failure(f, server, strerror(-error));
+		go_on_after(f, (struct outcome){0});
+		return;
+	}
+	link_begin(f->link, on_link_ready, on_link_expired, f);
+	if (f->link->phase == LINK_CONNECTING)
+		link_deadline(f->link, f->pool->loop->now_ns + f->pool->group->connect_timeout_ns);
+	else
+		forward_advance(f);
+}
+
+void forward_try(struct forward *f)
+{
+	uint16_t server;
+	if (f->tried_count == FORWARD_TRIES || !group_pick(f->pool->group, f->tried, f->tried_count, &server)) {
+		answer_failure(f);
+		return;
+	}
+	f->tried[f->tried_count++] = server;
+	begin_try(f, server, false);
+}

@@ -1,0 +1,108 @@
+/*
+ * One connection to an upstream server, and one exchange after another over it: connects,
+ * reads the head of an answer and takes its body out of its framing. What is sent, and
+ * what an answer means, is its owner's. Owned by one loop's thread.
+ *
+ * The owner writes to link->stream itself. Body bytes are lent from the stream's buffer
+ * and consumed as the owner gets rid of them, so nothing is read ahead of a slow client
+ * but one buffer.
+ */
+#ifndef UPSTREAM_LINK_H
+#define UPSTREAM_LINK_H
+
+#include "http/chunked.h"
+#include "http/message.h"
+#include "http/parser.h"
+#include "net/stream.h"
+
+struct pool;
+
+enum { LINK_HEAD_BYTES = 65536, LINK_HEAD_FIELDS = 256 };
+
+enum link_phase { LINK_CONNECTING, LINK_OPEN, LINK_IDLE };
+
+enum link_result {
+	LINK_DONE,
+	LINK_AGAIN,  /* ready() will be called */
+	LINK_END,    /* the body ended */
+	LINK_FAILED, /* link->reason says why */
+};
+
+struct link {
+	struct stream stream;
+	struct pool *pool;
+	uint16_t server;
+	enum link_phase phase;
+	bool reused;       /* kept alive since an earlier exchange */
+	bool reusable;     /* as far as both heads say */
+	bool out_of_order; /* the server broke the protocol, rather than the connection */
+	struct list node, age;
+	struct link *next_free;
+	uint64_t in_mark, out_mark; /* the stream's figures when this exchange began */
+
+	/* Set by the owner at link_begin. Neither may be NULL. */
+	void (*ready)(struct link *);   /* something changed: look at everything */
+	void (*expired)(struct link *); /* the deadline set by link_deadline */
+	void *owner;
+	struct task again;
+
+	/* the answer */
+	struct head_scan scan;
+	struct chunked chunked;
+	int64_t body_left;
+	size_t piece; /* body bytes at the begin of the stream's input */
+	bool is_chunked, until_close, ended;
+	const char *reason;
+};
+
+/* Opens a connection; it may be in LINK_CONNECTING still. NULL: *ret_error is a negative errno. */
+struct link *link_open(struct pool *, uint16_t server, int *ret_error);
+/* Begins an exchange on a link from link_open or pool_take. */
+void link_begin(struct link *, void (*ready)(struct link *), void (*expired)(struct link *), void *owner);
+/* Whether the connection is made: LINK_DONE, AGAIN or FAILED. */
+enum link_result link_connected(struct link *);
+/* An instant, or NO_DEADLINE. */
+static inline void link_deadline(struct link *l, int64_t at_ns)
+{
+	watch_deadline(&l->stream.watch, at_ns);
+}
+/* Calls ready() at the end of this turn. */
+static inline void link_again(struct link *l)
+{
+	loop_defer(l->stream.loop, &l->again);
+}
+
+/* Reads until a head is whole. LINK_DONE: *ret_head points into the stream's bytes, *ret_length of them, until
+ * link_take_head. ret_head->fields.items and capacity are set by the caller, LINK_HEAD_FIELDS. */
+enum link_result link_head(struct link *, enum method to, struct response_head *ret_head, size_t *ret_length);
+/* Consumes the head; for a final answer (status 200 and above) its body follows. */
+void link_take_head(struct link *, enum method to, const struct response_head *, size_t length);
+/* LINK_DONE: *ret_bytes is what there is of the body, at least a byte. The same bytes are returned until they are
+ * taken. */
+enum link_result link_body(struct link *, struct slice *ret_bytes);
+void link_take_body(struct link *, size_t bytes);
+
+static inline bool link_has_sent(const struct link *l)
+{
+	return l->stream.bytes_out != l->out_mark;
+}
+static inline bool link_has_received(const struct link *l)
+{
+	return l->stream.bytes_in != l->in_mark;
+}
+
+/* Ends the exchange: keeps the connection when it can serve another one, else closes it. */
+void link_release(struct link *);
+/* Ends the exchange, or an idle connection, by closing it. */
+void link_drop(struct link *);
+/* The same for a try that failed: counted against the server. */
+void link_drop_failed(struct link *);
+/* A try that failed before there was a link. */
+void link_count_failure(struct pool *, uint16_t server);
+
+/* For the pool: the server has neither closed nor sent anything. Asks the system. */
+bool link_is_quiet(const struct link *);
+/* For the pool: closes the socket of an idle link whose loop is gone. */
+void link_abandon(struct link *);
+
+#endif
