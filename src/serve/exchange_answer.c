@@ -266,8 +266,13 @@ static bool takes_segment(struct mlserve_exchange *x, int64_t length)
 	close_head(x);
 	if (x->phase == ANSWER_ABORTED)
 		return false;
-	MUST(x->phase == ANSWER_BODY && !x->answer_chunked && length >= 0 &&
-	        (x->answer_left < 0 || length <= x->answer_left));
+	MUST(x->phase == ANSWER_BODY && length >= 0);
+	if (x->answer_chunked || (x->answer_left >= 0 && length > x->answer_left)) {
+		log_error("route %s: handler %s: a body given as a whole must have the announced length",
+		        x->route->name, x->route->handler_name);
+		lose(x);
+		return false;
+	}
 	if (x->answer_left >= 0)
 		x->answer_left -= length;
 	connection_touch(x->connection);
@@ -305,6 +310,7 @@ void mlserve_answer_file(
 void mlserve_answer_end_with(struct mlserve_exchange *x, struct slice trailers)
 {
 	x->served = false;
+	exchange_stop_waiting(x);
 	close_head(x);
 	if (x->phase == ANSWER_ABORTED)
 		return;
@@ -319,6 +325,7 @@ void mlserve_answer_end_with(struct mlserve_exchange *x, struct slice trailers)
 	if (!x->answer_bodyless && x->answer_left > 0)
 		return lose(x);
 	x->phase = ANSWER_ENDED;
+	exchange_stop_waiting(x);
 	connection_touch(x->connection);
 }
 
@@ -367,7 +374,7 @@ void mlserve_answer_error(struct mlserve_exchange *x, unsigned status, struct sl
 	mlserve_answer_fields(x, fields);
 	mlserve_answer_memory(x, page, length, NULL, NULL); /* is copied: ERROR_PAGE_BYTES <= COPY_BYTES */
 	mlserve_answer_end(x);
-	log_line(status < 500 ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO, "%s: %u: %s",
+	log_line(status < 500 || !context_may_log(x->context) ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO, "%s: %u: %s",
 	        x->route ? x->route->name : x->listener->name, status, x->error_reason ? x->error_reason : "-");
 }
 

@@ -194,6 +194,7 @@ bool exchange_body_is_done(struct mlserve_exchange *x)
 {
 	struct slice dropped;
 	x->continue_due = false;
+	x->body_limit = INT64_MAX; /* it was short enough to go on (RFC 9112 9.3), whatever the route takes */
 	while (!x->body_ended && !x->body_failed)
 		if (mlserve_request_body(x, &dropped) == MLSERVE_BODY_WAIT)
 			return false;
