@@ -99,6 +99,15 @@ void loop_unregister(struct watch *w, int fd)
 	w->registered = false;
 }
 
+/* libev counts from its own cached time, which may be a long turn ago, or none when the loop does not run yet. */
+static void start_in(struct loop *l, ev_timer *timer, double seconds)
+{
+	ev_now_update(l->ev);
+	ev_timer_stop(l->ev, timer);
+	ev_timer_set(timer, seconds, 0.);
+	ev_timer_start(l->ev, timer);
+}
+
 /* ---- deadlines -------------------------------------------------------------------- */
 
 void loop_sweep_by(struct loop *l, int64_t at_ns)
@@ -109,11 +118,7 @@ void loop_sweep_by(struct loop *l, int64_t at_ns)
 	if (at_ns >= l->sweep_at_ns)
 		return;
 	l->sweep_at_ns = at_ns;
-	/* libev counts from its own cached time, which may be a long turn ago. */
-	ev_now_update(l->ev);
-	ev_timer_stop(l->ev, &l->sweep_timer);
-	ev_timer_set(&l->sweep_timer, (double)(at_ns - now_ns) / (double)NS_PER_S, 0.);
-	ev_timer_start(l->ev, &l->sweep_timer);
+	start_in(l, &l->sweep_timer, (double)(at_ns - now_ns) / (double)NS_PER_S);
 }
 
 static void on_sweep(struct ev_loop *ev, ev_timer *timer, int events)
@@ -153,11 +158,7 @@ void timer_init(struct timer *t, void (*fire)(struct timer *))
 
 void timer_start(struct loop *l, struct timer *t, int64_t us)
 {
-	/* ev_now is the begin of the turn: without the time since, a timer begun late in a turn would fire early. */
-	double since_turn = (double)(clock_now_ns() - l->now_ns) / (double)NS_PER_S;
-	ev_timer_stop(l->ev, &t->ev);
-	ev_timer_set(&t->ev, (double)us / 1e6 + (since_turn > 0 ? since_turn : 0), 0.);
-	ev_timer_start(l->ev, &t->ev);
+	start_in(l, &t->ev, (double)us / 1e6);
 }
 
 void timer_stop(struct loop *l, struct timer *t)
