@@ -269,6 +269,7 @@ static struct config *make_config(void)
 int serving_setup(void **state)
 {
 	(void)state;
+	alarm(120); /* a loop that spins would never give up by itself */
 	memset(&serving, 0, sizeof serving);
 	parser_setup();
 	log_set_level(LOG_LEVEL_ERROR);
