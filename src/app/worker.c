@@ -15,7 +15,7 @@ enum { MAILBOX_CAPACITY = 4096 };
 
 static void set_state(struct worker *w, enum loop_state state)
 {
-	atomic_store_explicit(&w->stats->status.state, state, memory_order_release);
+	atomic_store_explicit(&w->stats->status.state, state, memory_order_seq_cst);
 }
 
 static bool fail(struct worker *w, const char *what, int error)
@@ -78,9 +78,9 @@ static int open_own_sockets(struct worker *w)
 	w->accepts.take = take_own;
 	w->accepts.owner = w;
 	for (size_t i = 0; !error && i < w->listeners->socket_count; i++) {
-		const struct listener_socket *s = &w->listeners->sockets[i];
+		struct listener_socket *s = &w->listeners->sockets[i];
 		if (s->for_loop == (int)w->loop.id)
-			error = accept_set_add(&w->accepts, s->fd, s->settings);
+			error = accept_set_add(&w->accepts, s);
 	}
 	return error;
 }
@@ -147,6 +147,9 @@ static void serve(struct worker *w)
 		fail(w, "cannot accept connections", error);
 	} else {
 		set_state(w, LOOP_RUNNING);
+		/* A connection that came before any loop ran holds up the acceptor: it looked at our state after it
+		 * said so, or we see that it said so. */
+		server_view_made_room(w->server);
 		error = loop_run(&w->loop);
 		if (error)
 			fail(w, "the event loop ended by itself", error);
