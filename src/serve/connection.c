@@ -276,6 +276,9 @@ static bool step_exchange(struct connection *c)
 	bool called = exchange_advance(x);
 	if (x->phase == ANSWER_ABORTED)
 		return abort_exchange(c);
+	/* A direct write that failed leaves nothing to flush: nobody else would notice. */
+	if (c->stream.error)
+		return lose(c);
 	if (x->phase == ANSWER_ENDED)
 		return step_ended(c);
 	if (called)

@@ -247,6 +247,7 @@ size_t mlserve_answer_write(struct mlserve_exchange *x, const void *data, size_t
 	MUST(x->phase == ANSWER_BODY);
 	if (x->answer_bodyless)
 		return length;
+	size_t given = length;
 	if (x->answer_left >= 0 && (int64_t)length > x->answer_left) {
 		log_error("route %s: handler %s wrote more than it announced", x->route->name, x->route->handler_name);
 		length = (size_t)x->answer_left;
@@ -254,10 +255,10 @@ size_t mlserve_answer_write(struct mlserve_exchange *x, const void *data, size_t
 	size_t taken = x->answer_chunked ? write_chunks(x, data, length) : write_plain(x, data, length);
 	if (x->answer_left >= 0)
 		x->answer_left -= (int64_t)taken;
-	if (taken < length)
-		x->more_wanted = true;
+	x->more_wanted |= taken < length;
 	connection_touch(x->connection);
-	return taken;
+	/* What is too much is swallowed: a handler that saw less taken would wait for more(), which never comes. */
+	return taken < length ? taken : given;
 }
 
 /* Whether the body, announced with a length, still takes these bytes as a segment. */
