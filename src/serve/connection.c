@@ -320,15 +320,17 @@ static bool step_once(struct connection *c)
 static void settle(struct connection *c)
 {
 	struct stream *s = &c->stream;
-	if (c->state != CONNECTION_GONE && !stream_is_drained(s) && s->writable && stream_flush(s) == STREAM_FAILED)
+	bool waited = !stream_is_drained(s);
+	if (c->state != CONNECTION_GONE && waited && s->writable && stream_flush(s) == STREAM_FAILED)
 		lose(c);
 	bool idle = c->state == CONNECTION_HEAD && !c->head_begun && stream_is_drained(s) && !wait_is_fresh(c);
 	if (c->state != CONNECTION_GONE && ((idle && c->context->draining) || stream_wait(s) < 0))
 		lose(c);
 	if (c->state == CONNECTION_GONE)
 		return;
-	/* A budget, not the socket, stopped the flush: go on after the others. */
-	if (!stream_is_drained(s) && s->writable)
+	/* A budget, not the socket, stopped the flush: go on after the others. All written just now: no event will tell
+	 * the step. */
+	if (stream_is_drained(s) ? waited : s->writable)
 		loop_defer(c->context->loop, &c->task);
 	count_bytes(c);
 	wait_note(c);
