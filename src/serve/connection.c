@@ -233,8 +233,10 @@ static bool abort_exchange(struct connection *c)
 static bool step_ended(struct connection *c)
 {
 	struct mlserve_exchange *x = c->exchange;
-	if (!x->answer_closes && !exchange_body_is_done(x))
-		x->body_wanted = true;
+	if (!x->answer_closes && !exchange_body_is_done(x)) {
+		x->answer_closes = exchange_body_is_long(x);
+		x->body_wanted = !x->answer_closes;
+	}
 	bool body_done = x->answer_closes || x->body_ended || x->body_failed;
 	bool more_follows = body_done && !x->answer_closes && stream_bytes(&c->stream).length > 0;
 	if (more_follows && c->stream.segment.kind == SEGMENT_NONE && stream_room(&c->stream) >= PIPELINE_BYTES)
