@@ -10,9 +10,6 @@
 #include <string.h>
 
 enum {
-	DRAIN_BYTES =
-	        64 *
-	        1024, /* an unread request body up to this size is read and dropped, a larger one ends the connection */
 	DIRECT_BYTES = 4096, /* larger writes go out from where they lie */
 	COPY_BYTES = 4096,   /* smaller memory is copied behind the head */
 	CHUNK_OVERHEAD = 18 + 2,
@@ -51,10 +48,12 @@ static bool can_go_on(const struct mlserve_exchange *x)
 		return false;
 	if (l->keepalive_requests && x->connection->request_count >= l->keepalive_requests)
 		return false;
-	if (x->body_ended)
+	/* A handler that has begun to read the body reads it to its end; one that does not is seen when it has ended.
+	 */
+	if (x->body_ended || x->body_taken || x->body_wanted)
 		return true;
 	/* An unread body: one that the client holds back, or a long one, is not waited for (RFC 9112 9.3). */
-	return !x->continue_due && x->head.body_length != LENGTH_UNKNOWN && x->body_left <= DRAIN_BYTES;
+	return !x->continue_due && !exchange_body_is_long(x);
 }
 
 static size_t put_text(char *to, struct slice text)
