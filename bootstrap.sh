@@ -21,6 +21,7 @@ LLHTTP_DIR=.deps/llhttp
 
 is_updated=no
 is_installed=no
+missing=
 
 step() {
 	echo "bootstrap: $*"
@@ -37,7 +38,7 @@ as_root() {
 	elif command -v sudo >/dev/null; then
 		sudo DEBIAN_FRONTEND="$DEBIAN_FRONTEND" "$@"
 	else
-		fail "packages are missing and must be installed by root, or with sudo, which is not here: $*"
+		fail "only root may install packages, and sudo is not here; missing:$missing"
 	fi
 }
 
@@ -88,7 +89,8 @@ provide_llhttp() {
 	if pkg-config --exists libllhttp || [ -f /usr/share/llhttp/llhttp.c ] || [ -f $LLHTTP_DIR/usr/share/llhttp/llhttp.c ]; then
 		return 0
 	fi
-	update_lists
+	missing=" libllhttp-dev or node-llhttp"
+	is_package_available libllhttp-dev || is_package_available node-llhttp || update_lists
 	if is_package_available libllhttp-dev; then
 		install_packages libllhttp-dev
 		return 0
@@ -97,9 +99,13 @@ provide_llhttp() {
 	step "unpacking node-llhttp into $LLHTTP_DIR"
 	rm -rf $LLHTTP_DIR
 	mkdir -p $LLHTTP_DIR
-	(cd $LLHTTP_DIR && apt-get -qq -o APT::Sandbox::User=root download node-llhttp && dpkg-deb -x node-llhttp_*.deb . &&
-		rm node-llhttp_*.deb) || fail "package node-llhttp cannot be downloaded or unpacked"
+	download_llhttp || { update_lists && download_llhttp; } || fail "package node-llhttp cannot be downloaded or unpacked"
 }
+
+download_llhttp() (
+	cd $LLHTTP_DIR && apt-get -qq -o APT::Sandbox::User=root download node-llhttp && dpkg-deb -x node-llhttp_*.deb . &&
+		rm node-llhttp_*.deb
+)
 
 make_configure() {
 	if [ -x configure ] && [ -f Makefile.in ] &&
@@ -108,7 +114,10 @@ make_configure() {
 		return 0
 	fi
 	step "autoreconf -fi"
-	autoreconf -fi >/dev/null || fail "autoreconf failed"
+	if ! output=$(autoreconf -fi 2>&1); then
+		echo "$output" >&2
+		fail "autoreconf failed"
+	fi
 }
 
 prepare() {

@@ -6,4 +6,5 @@ src_base_libbase_a_SOURCES = \
 	src/base/fd.c src/base/fd.h \
 	src/base/list.h \
 	src/base/log.c src/base/log.h \
+	src/base/number.c src/base/number.h \
 	src/base/slice.c src/base/slice.h

@@ -1,11 +1,21 @@
 /* Comparing, trimming and splitting of slices. */
 #include "base/slice.h"
 #include <stdlib.h>
-#include <strings.h>
 
+static char fold(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+}
+
+/* Not strncasecmp: that ends at a zero byte, and input may hold one. */
 bool slice_equal_nocase(struct slice a, struct slice b)
 {
-	return a.length == b.length && (a.length == 0 || strncasecmp(a.data, b.data, a.length) == 0);
+	if (a.length != b.length)
+		return false;
+	for (size_t i = 0; i < a.length; i++)
+		if (fold(a.data[i]) != fold(b.data[i]))
+			return false;
+	return true;
 }
 
 static bool is_blank(char c)

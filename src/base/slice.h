@@ -29,7 +29,8 @@ static inline bool slice_starts(struct slice s, struct slice prefix)
 
 static inline struct slice slice_from(struct slice s, size_t offset)
 {
-	return (struct slice){s.data + offset, s.length - offset};
+	/* Adding even 0 to NULL is undefined (C11 6.5.6). */
+	return (struct slice){offset ? s.data + offset : s.data, s.length - offset};
 }
 
 /* ASCII letters compare without case. */

@@ -96,6 +96,13 @@ static void read_matches(struct files *f, const glob_t *matches, const struct dr
 	}
 }
 
+/* glob's verdict on a directory: one that is not there has no matches. */
+static int is_fatal(const char *path, int error)
+{
+	(void)path;
+	return error != ENOENT && error != ENOTDIR;
+}
+
 static void read_included(struct files *f, const char *main_file, const struct draft_entry *include)
 {
 	glob_t matches = {0};
@@ -104,7 +111,7 @@ static void read_included(struct files *f, const char *main_file, const struct d
 		f->draft->exhausted = true;
 		return;
 	}
-	int result = glob(pattern, GLOB_ERR, NULL, &matches);
+	int result = glob(pattern, 0, is_fatal, &matches);
 	if (result == 0)
 		read_matches(f, &matches, include);
 	else if (result == GLOB_NOSPACE)

@@ -346,8 +346,10 @@ static char *next_line(char *buffer, int size, void *user)
 	while (!r->ended) {
 		r->ended = !read_line(r);
 		if (!r->ended && take_line(r, limit)) {
-			memcpy(buffer, r->text, r->length);
-			memcpy(buffer + r->length, "\n", 2);
+			/* inih 55 leaves comments in continued lines. */
+			size_t length = line_comment_at(kept(r));
+			memcpy(buffer, r->text, length);
+			memcpy(buffer + length, "\n", 2);
 			return buffer;
 		}
 	}

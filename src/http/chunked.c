@@ -32,7 +32,7 @@ static const char *size_digit(struct chunked *c, char byte)
 	if (c->left > (uint64_t)INT64_MAX >> 4)
 		return "chunk size beyond 2^63-1";
 	/* Leading zeros count as extension: they are as endless. */
-	if (c->left == 0 && ++c->extension > CHUNKED_EXTENSION_BYTES)
+	if (c->left == 0 && byte == '0' && ++c->extension > CHUNKED_EXTENSION_BYTES)
 		return "chunk size line too long";
 	c->left = c->left << 4 | byte_hex_value(byte);
 	c->state = IN_SIZE;

@@ -84,9 +84,9 @@ static uint32_t fields_finish(struct fields *fields)
 	uint32_t seen = 0, repeated = 0;
 	for (size_t i = 0; i < fields->count; i++) {
 		struct field *field = &fields->items[i];
-		if (!field->value.data)
-			field->value.data = field->name.data + field->name.length + 1; /* empty, behind the colon */
 		field->value = slice_trim(field->value);
+		if (field->value.length == 0) /* llhttp may leave it out, or point into the next line */
+			field->value.data = field->name.data + field->name.length + 1;
 		field->id = field_id_of(field->name);
 		repeated |= seen & 1u << field->id;
 		seen |= 1u << field->id;

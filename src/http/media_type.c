@@ -32,7 +32,9 @@ struct slice media_type_of(struct slice file_name)
 	if (length > 0 && length < sizeof ending && !memchr(dot, '/', length + 1)) {
 		memcpy(ending, dot + 1, length);
 		ending[length] = 0;
-		known = bsearch(ending, known_types, ARRAY_COUNT(known_types), sizeof known_types[0], compare_ending);
+		if (strlen(ending) == length)
+			known = bsearch(
+			        ending, known_types, ARRAY_COUNT(known_types), sizeof known_types[0], compare_ending);
 	}
 	return known ? known->type : SLICE("application/octet-stream");
 }

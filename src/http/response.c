@@ -8,12 +8,17 @@
 
 enum { MINOR_AT = sizeof("HTTP/1.") - 1, CODE_AT = sizeof("HTTP/1.1 ") - 1, REASON_AT = sizeof("HTTP/1.1 200 ") - 1 };
 
+/* A fold is CRLF and the blanks behind it; all of it becomes SP. */
 static void unfold(char *bytes, size_t length)
 {
-	char *end = bytes + length, *line_feed = bytes;
-	while ((line_feed = memchr(line_feed, '\n', (size_t)(end - line_feed))) && ++line_feed < end)
-		if (*line_feed == ' ' || *line_feed == '\t')
-			line_feed[-1] = line_feed[-2] = ' ';
+	char *end = bytes + length, *at = bytes;
+	while ((at = memchr(at, '\n', (size_t)(end - at))) && ++at < end) {
+		if (*at != ' ' && *at != '\t')
+			continue;
+		at[-2] = at[-1] = ' ';
+		for (; *at == ' ' || *at == '\t'; at++)
+			*at = ' ';
+	}
 }
 
 static void read_status_line(struct response_head *head, struct slice line)

@@ -141,7 +141,7 @@ static enum head_result line_scan(struct head_scan *scan, struct slice line, siz
 	}
 	line.length -= 2;
 	bool is_empty = line.length == 0, is_first = scan->line_count == 0;
-	if (is_empty && is_first && (scan->skipped += whole) > 2 * kind->empty_lines) {
+	if (is_empty && is_first && scan->skipped == whole * kind->empty_lines) {
 		refuse(refusal, 400, "empty lines before the first line");
 		return HEAD_REFUSED;
 	}
@@ -152,6 +152,7 @@ static enum head_result line_scan(struct head_scan *scan, struct slice line, siz
 	if (!is_empty && !kind->check(scan, line, refusal))
 		return HEAD_REFUSED;
 	scan->checked += whole;
+	scan->skipped += is_empty && is_first ? whole : 0;
 	scan->line_count += !is_empty;
 	return is_empty && !is_first ? HEAD_READY : HEAD_MORE;
 }

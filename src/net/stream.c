@@ -116,6 +116,15 @@ static enum stream_result fail(struct stream *s, int error)
 	return STREAM_FAILED;
 }
 
+/* A read that brought no bytes: an empty buffer is not kept for the wait. */
+static enum stream_result read_nothing(struct stream *s, int error)
+{
+	stream_consume(s, 0);
+	if (error == EAGAIN)
+		s->readable = false;
+	return error == EAGAIN ? STREAM_AGAIN : error ? fail(s, error) : STREAM_CLOSED;
+}
+
 enum stream_result stream_read(struct stream *s)
 {
 	if (!s->readable)
@@ -131,14 +140,8 @@ enum stream_result stream_read(struct stream *s)
 	do
 		n = recv(s->fd, s->in + s->in_end, room, 0);
 	while (n < 0 && errno == EINTR);
-	if (n < 0 && errno == EAGAIN) {
-		s->readable = false;
-		return STREAM_AGAIN;
-	}
-	if (n < 0)
-		return fail(s, errno);
-	if (n == 0)
-		return STREAM_CLOSED;
+	if (n <= 0)
+		return read_nothing(s, n < 0 ? errno : 0);
 	/* A short read took all there was; what comes later is a new edge. Only an end that was announced before must
 	 * still be read. */
 	if ((size_t)n < room && !s->hung_up && s->watch.registered)

@@ -2,6 +2,7 @@
 #include "serve/connection.h"
 #include "base/check.h"
 #include "base/log.h"
+#include "serve/connection_wait.h"
 #include "serve/exchange.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -15,86 +16,7 @@ enum {
 	LINGER_READS = 16,                /* in one step; then the others have their turn */
 };
 
-static const int64_t LINGER_NS = 5 * NS_PER_S, RATE_WINDOW_NS = 10 * NS_PER_S;
-
 static void connection_step(struct connection *);
-
-/* ---- what is waited for ------------------------------------------------------------------ */
-
-static bool is_receiving_body(const struct connection *c)
-{
-	const struct mlserve_exchange *x = c->exchange;
-	return x && !x->tunnel && !x->body_ended && (x->body_wanted || x->phase == ANSWER_ENDED);
-}
-
-static enum wait what_is_waited_for(const struct connection *c)
-{
-	if (c->state == CONNECTION_LINGER)
-		return WAIT_LINGER;
-	/* What the socket did not take of a direct write waits at the handler's. */
-	if (!stream_is_drained(&c->stream) || (c->exchange && c->exchange->more_wanted))
-		return WAIT_ROOM;
-	if (c->state == CONNECTION_EXCHANGE)
-		return is_receiving_body(c) ? WAIT_BODY : WAIT_NONE;
-	/* A fresh connection must send its request as soon as a begun one must. */
-	return c->head_begun || c->request_count == 0 ? WAIT_HEAD : WAIT_IDLE;
-}
-
-static int64_t timeout_ns(const struct connection *c)
-{
-	switch ((enum wait)c->waiting) {
-	case WAIT_IDLE:
-		return c->listener->keepalive_timeout_ns;
-	case WAIT_HEAD:
-		return c->listener->header_timeout_ns;
-	case WAIT_BODY:
-		return c->listener->body_timeout_ns;
-	case WAIT_ROOM:
-		return c->listener->send_timeout_ns;
-	case WAIT_LINGER:
-		return LINGER_NS;
-	default:
-		return 0; /* the handler's business */
-	}
-}
-
-static bool has_min_rate(const struct connection *c)
-{
-	return c->listener->min_rate > 0 && (c->waiting == WAIT_BODY || c->waiting == WAIT_ROOM);
-}
-
-/* Bytes that moved in the direction that is waited for. */
-static uint64_t moved_bytes(const struct connection *c)
-{
-	return c->waiting == WAIT_ROOM ? c->stream.bytes_out : c->stream.bytes_in;
-}
-
-/* Notes what is waited for now. Idleness, a head and lingering last from where they began; the wait for a body or for
- * room begins anew with each byte. */
-static void note_wait(struct connection *c)
-{
-	enum wait before = c->waiting;
-	c->waiting = (uint8_t)what_is_waited_for(c);
-	if (c->waiting != WAIT_BODY && c->waiting != WAIT_ROOM)
-		return;
-	uint64_t moved = moved_bytes(c);
-	if (c->waiting == before && moved == c->wait_bytes)
-		return;
-	c->since_ns = clock_now_ns();
-	c->wait_bytes = moved;
-	if (c->waiting != before) {
-		c->rate_since_ns = c->since_ns;
-		c->rate_bytes = moved;
-	}
-}
-
-static void arm_deadline(struct connection *c)
-{
-	int64_t timeout = timeout_ns(c), at = timeout ? c->since_ns + timeout : NO_DEADLINE;
-	if (has_min_rate(c) && c->rate_since_ns + RATE_WINDOW_NS < at)
-		at = c->rate_since_ns + RATE_WINDOW_NS;
-	watch_deadline(&c->stream.watch, at);
-}
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
@@ -123,6 +45,12 @@ static void set_idle(struct connection *c, bool idle)
 	c->counted_idle = idle;
 }
 
+static void reset_on_close(struct connection *c)
+{
+	struct linger now = {.l_onoff = 1, .l_linger = 0};
+	setsockopt(c->stream.fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+}
+
 static void connection_free(struct connection *c)
 {
 	struct context *context = c->context;
@@ -130,6 +58,8 @@ static void connection_free(struct connection *c)
 	set_idle(c, false);
 	count_bytes(c);
 	task_cancel(&c->task);
+	if (c->resets)
+		reset_on_close(c);
 	stream_close(&c->stream);
 	stat_add(context->loop->stats, STAT_connections, -1);
 	context->connections--;
@@ -269,12 +199,14 @@ static void count_answer(struct connection *c)
 static bool finish_exchange(struct connection *c)
 {
 	struct mlserve_exchange *x = c->exchange;
-	bool closes = x->answer_closes || c->context->draining || x->body_failed, body_left = !x->body_ended;
+	bool closes = x->answer_closes || c->context->draining || x->body_failed;
+	/* A client that did not ask for the end may have sent its next request already. */
+	bool may_send = !x->body_ended || x->head.keep_alive;
 	count_answer(c);
 	exchange_free(x);
 	c->exchange = NULL;
 	if (closes)
-		return end(c, body_left);
+		return end(c, may_send);
 	stream_unpin(&c->stream);
 	c->scan = (struct head_scan){0};
 	c->head_begun = stream_bytes(&c->stream).length > 0;
@@ -288,10 +220,13 @@ static bool finish_exchange(struct connection *c)
 /* Cut short: what was written goes out, the end that would make it look whole does not (RFC 9112 8). */
 static bool abort_exchange(struct connection *c)
 {
-	bool begun = c->exchange->status != 0, body_left = !c->exchange->body_ended;
+	struct mlserve_exchange *x = c->exchange;
+	bool begun = x->status != 0, may_send = !x->body_ended || x->head.keep_alive;
+	/* An answer that ends with the connection looks whole unless that breaks. */
+	c->resets = begun && !x->answer_chunked && !x->answer_bodyless && x->answer_left < 0;
 	count_answer(c);
 	drop_exchange(c);
-	return begun ? end(c, body_left) : lose(c);
+	return begun ? end(c, may_send && !c->resets) : lose(c);
 }
 
 /* The answer has ended for the handler: writes it, and drops what is left of the request's body. */
@@ -387,7 +322,7 @@ static void settle(struct connection *c)
 	struct stream *s = &c->stream;
 	if (c->state != CONNECTION_GONE && !stream_is_drained(s) && s->writable && stream_flush(s) == STREAM_FAILED)
 		lose(c);
-	bool idle = c->state == CONNECTION_HEAD && !c->head_begun && stream_is_drained(s);
+	bool idle = c->state == CONNECTION_HEAD && !c->head_begun && stream_is_drained(s) && !wait_is_fresh(c);
 	if (c->state != CONNECTION_GONE && ((idle && c->context->draining) || stream_wait(s) < 0))
 		lose(c);
 	if (c->state == CONNECTION_GONE)
@@ -396,8 +331,8 @@ static void settle(struct connection *c)
 	if (!stream_is_drained(s) && s->writable)
 		loop_defer(c->context->loop, &c->task);
 	count_bytes(c);
-	note_wait(c);
-	arm_deadline(c);
+	wait_note(c);
+	wait_arm(c);
 }
 
 static void connection_step(struct connection *c)
@@ -434,17 +369,6 @@ void connection_touch(struct connection *c)
 
 /* ---- deadlines ------------------------------------------------------------------------------------------- */
 
-/* Whether the client moved enough bytes in the window that ends now; a new one begins then. */
-static bool keeps_rate(struct connection *c, int64_t now_ns)
-{
-	if (!has_min_rate(c) || now_ns < c->rate_since_ns + RATE_WINDOW_NS)
-		return true;
-	uint64_t moved = moved_bytes(c) - c->rate_bytes;
-	c->rate_since_ns = now_ns;
-	c->rate_bytes = moved_bytes(c);
-	return moved * NS_PER_S >= (uint64_t)(c->listener->min_rate * RATE_WINDOW_NS);
-}
-
 static void time_out(struct connection *c)
 {
 	stat_add(c->context->loop->stats, STAT_timeouts, 1);
@@ -456,6 +380,8 @@ static void time_out(struct connection *c)
 		c->exchange->body_status = 408;
 		c->exchange->error_reason = "The request body did not arrive in time.";
 	} else {
+		/* Else the kernel would keep what is left for a client that does not read. */
+		c->resets = c->waiting == WAIT_ROOM;
 		lose(c);
 	}
 }
@@ -463,8 +389,8 @@ static void time_out(struct connection *c)
 static void on_expired(struct watch *w)
 {
 	struct connection *c = CONTAINER_OF(w, struct connection, stream.watch);
-	int64_t now_ns = clock_now_ns(), timeout = timeout_ns(c);
-	if (!keeps_rate(c, now_ns) || (timeout && now_ns >= c->since_ns + timeout))
+	int64_t now_ns = clock_now_ns(), timeout = wait_timeout_ns(c);
+	if (!wait_keeps_rate(c, now_ns) || (timeout && now_ns >= c->since_ns + timeout))
 		time_out(c);
 	connection_step(c);
 }
@@ -488,7 +414,7 @@ void connection_open(
 	c->context = context;
 	c->listener = listener;
 	c->peer = *peer;
-	c->since_ns = context->loop->now_ns;
+	c->opened_ns = c->since_ns = context->loop->now_ns;
 	task_init(&c->task, on_task);
 	stat_add(context->loop->stats, STAT_accepted, 1);
 	stat_add(context->loop->stats, STAT_connections, 1);

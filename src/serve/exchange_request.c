@@ -148,10 +148,12 @@ static enum mlserve_body take_buffered(struct mlserve_exchange *x, struct slice 
 		return MLSERVE_BODY_WAIT;
 	bool chunked = x->head.body_length == LENGTH_UNKNOWN && !x->tunnel;
 	enum mlserve_body result = chunked ? take_chunked(x, ret_data) : take_plain(x, ret_data);
-	if (result != MLSERVE_BODY_DATA || x->tunnel)
+	if (x->tunnel || result == MLSERVE_BODY_FAILED)
 		return result;
-	x->body_taken += (int64_t)ret_data->length;
-	if (x->body_taken > x->body_limit)
+	if (result == MLSERVE_BODY_DATA)
+		x->body_taken += (int64_t)ret_data->length;
+	/* The size of a chunk tells before its bytes are here. */
+	if (x->body_taken > x->body_limit || (chunked && x->chunked.left > (uint64_t)(x->body_limit - x->body_taken)))
 		return fail(x, 413, "The request body is larger than allowed here.");
 	return result;
 }
@@ -174,6 +176,7 @@ enum mlserve_body mlserve_request_body(struct mlserve_exchange *x, struct slice 
 		case STREAM_AGAIN:
 		case STREAM_FULL: /* cannot be: all buffered bytes were taken */
 			x->body_wanted = true;
+			connection_touch(x->connection); /* the wait for the client has a deadline */
 			return MLSERVE_BODY_WAIT;
 		case STREAM_CLOSED:
 			if (x->tunnel) {

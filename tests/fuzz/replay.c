@@ -1,4 +1,6 @@
-/* Stands in for libFuzzer in ordinary builds: gives each file named on the command line to the fuzz target once. */
+/* Stands in for libFuzzer in ordinary builds: gives each file named on the command line, and each file of a directory
+ * named there, to the fuzz target once. A directory without a file is a failure. */
+#include <dirent.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,11 +33,46 @@ static int replay_file(const char *path)
 	return exact ? 0 : 1;
 }
 
+struct replayed {
+	int good, failed;
+};
+
+static void replay(const char *path, struct replayed *);
+
+static void replay_directory(DIR *directory, const char *path, struct replayed *sums)
+{
+	struct replayed before = *sums;
+	for (struct dirent *entry; (entry = readdir(directory));) {
+		char name[4096];
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(name, sizeof name, "%s/%s", path, entry->d_name);
+		replay(name, sums);
+	}
+	if (sums->good > before.good || sums->failed > before.failed)
+		return;
+	fprintf(stderr, "%s: holds no input\n", path);
+	sums->failed++;
+}
+
+static void replay(const char *path, struct replayed *sums)
+{
+	DIR *directory = opendir(path);
+	if (directory) {
+		replay_directory(directory, path, sums);
+		closedir(directory);
+	} else if (replay_file(path) == 0) {
+		sums->good++;
+	} else {
+		sums->failed++;
+	}
+}
+
 int main(int argc, char **argv)
 {
-	int failed_count = 0;
+	struct replayed sums = {0};
 	for (int i = 1; i < argc; i++)
-		failed_count += replay_file(argv[i]);
-	printf("%d inputs replayed, %d not read\n", argc - 1 - failed_count, failed_count);
-	return argc > 1 && failed_count == 0 ? 0 : 1;
+		replay(argv[i], &sums);
+	printf("%d inputs replayed, %d not read\n", sums.good, sums.failed);
+	return sums.good > 0 && sums.failed == 0 ? 0 : 1;
 }

@@ -1,0 +1,137 @@
+/* The acceptor thread. */
+#include "app/acceptor.h"
+#include "base/check.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+enum { MAILBOX_CAPACITY = 16 };
+
+static uint64_t open_connections(const struct acceptor *a)
+{
+	int64_t open = 0;
+	for (unsigned i = 0; i < a->worker_count; i++)
+		open += loop_view_connections(a->workers[i].view);
+	return (uint64_t)open;
+}
+
+/* The loop that fits best takes it, or the next best one when its mailbox is full. */
+static bool place(struct acceptor *a, const struct listener_settings *listener, int fd, const struct address *peer)
+{
+	memset(a->skip, 0, a->worker_count * sizeof *a->skip);
+	for (;;) {
+		int loop = dispatch_pick(&a->dispatch, a->skip);
+		if (loop == DISPATCH_NONE)
+			return false;
+		if (worker_give(&a->workers[loop], listener, fd, peer))
+			return true;
+		dispatch_undo(&a->dispatch, loop);
+		a->skip[loop] = true;
+		atomic_fetch_add_explicit(&a->server->acceptor.queue_full, 1, memory_order_relaxed);
+	}
+}
+
+static bool try_once(struct acceptor *a, const struct listener_settings *listener, int fd, const struct address *peer)
+{
+	return open_connections(a) < a->max_connections && place(a, listener, fd, peer);
+}
+
+static bool take(struct accept_set *s, const struct listener_settings *listener, int fd, const struct address *peer)
+{
+	struct acceptor *a = s->owner;
+	if (try_once(a, listener, fd, peer))
+		return true;
+	/* Say that we wait, then look again: either this look or the loop that makes room sees the other. */
+	atomic_store_explicit(&a->server->acceptor_waits, true, memory_order_seq_cst);
+	return try_once(a, listener, fd, peer);
+}
+
+static void begin_batch(struct accept_set *s)
+{
+	struct acceptor *a = s->owner;
+	dispatch_look(&a->dispatch, clock_now_ns());
+}
+
+static void on_wake(struct loop *l, struct post *post)
+{
+	struct acceptor *a = l->owner;
+	(void)post;
+	atomic_store_explicit(&a->wake_posted, false, memory_order_release);
+	accept_set_resume(&a->accepts);
+}
+
+void acceptor_wake(struct acceptor *a)
+{
+	/* One post at a time: it is one piece of memory. */
+	if (!atomic_exchange_explicit(&a->wake_posted, true, memory_order_acq_rel))
+		loop_post_always(&a->loop, &a->wake_post);
+}
+
+static void on_finish(struct loop *l, struct post *post)
+{
+	struct acceptor *a = l->owner;
+	(void)post;
+	accept_set_finish(&a->accepts);
+	loop_stop(l);
+}
+
+void acceptor_finish(struct acceptor *a)
+{
+	a->finish_post.run = on_finish;
+	loop_post_always(&a->loop, &a->finish_post);
+}
+
+static void *run(void *argument)
+{
+	struct acceptor *a = argument;
+	prctl(PR_SET_NAME, "acceptor");
+	loop_run(&a->loop);
+	a->finished_post.run = a->finished;
+	loop_post_always(a->control, &a->finished_post);
+	return NULL;
+}
+
+int acceptor_init(struct acceptor *a, enum dispatch_policy policy, const struct listeners *listeners)
+{
+	int error = loop_init(&a->loop, a->worker_count, a->stats, MAILBOX_CAPACITY);
+	if (error)
+		return error;
+	a->made = true;
+	a->loop.owner = a;
+	a->wake_post.run = on_wake;
+	a->skip = calloc(a->worker_count, sizeof *a->skip);
+	if (!a->skip || !dispatch_init(&a->dispatch, policy, a->server->loops, a->worker_count))
+		return -ENOMEM;
+	error = accept_set_init(&a->accepts, &a->loop, &a->server->acceptor, listeners->socket_count);
+	a->accepts.take = take;
+	a->accepts.begin_batch = begin_batch;
+	a->accepts.owner = a;
+	for (size_t i = 0; !error && i < listeners->socket_count; i++) {
+		struct listener_socket *s = &listeners->sockets[i];
+		if (s->for_loop == SOCKET_FOR_ACCEPTOR)
+			error = accept_set_add(&a->accepts, s);
+	}
+	return error;
+}
+
+int acceptor_start(struct acceptor *a)
+{
+	int error = pthread_create(&a->thread, NULL, run, a);
+	a->joinable = error == 0;
+	return -error;
+}
+
+void acceptor_fini(struct acceptor *a)
+{
+	if (!a->made)
+		return;
+	if (a->joinable)
+		pthread_join(a->thread, NULL);
+	accept_set_fini(&a->accepts);
+	loop_fini(&a->loop);
+	dispatch_fini(&a->dispatch);
+	free(a->skip);
+	a->skip = NULL;
+	a->made = a->joinable = false;
+}

@@ -1,0 +1,21 @@
+# Three lines a target; its corpus is tests/fuzz/corpus/<name without fuzz_>/.
+check_PROGRAMS += tests/fuzz/fuzz_config
+tests_fuzz_fuzz_config_SOURCES = tests/fuzz/fuzz_config.c $(FUZZ_DRIVER)
+tests_fuzz_fuzz_config_LDADD = src/config/libconfig.a src/base/libbase.a $(INIH_LIBS)
+tests_fuzz_fuzz_config_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+check_PROGRAMS += tests/fuzz/fuzz_request
+tests_fuzz_fuzz_request_SOURCES = tests/fuzz/fuzz_request.c tests/fuzz/pieces.h $(FUZZ_DRIVER)
+tests_fuzz_fuzz_request_LDADD = src/http/libhttp.a src/base/libbase.a $(LLHTTP_LIBS)
+tests_fuzz_fuzz_request_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+check_PROGRAMS += tests/fuzz/fuzz_response
+tests_fuzz_fuzz_response_SOURCES = tests/fuzz/fuzz_response.c tests/fuzz/pieces.h $(FUZZ_DRIVER)
+tests_fuzz_fuzz_response_LDADD = src/http/libhttp.a src/base/libbase.a $(LLHTTP_LIBS)
+tests_fuzz_fuzz_response_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+check_PROGRAMS += tests/fuzz/fuzz_chunked
+tests_fuzz_fuzz_chunked_SOURCES = tests/fuzz/fuzz_chunked.c tests/fuzz/pieces.h $(FUZZ_DRIVER)
+tests_fuzz_fuzz_chunked_LDADD = src/http/libhttp.a src/base/libbase.a $(LLHTTP_LIBS)
+tests_fuzz_fuzz_chunked_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+check_PROGRAMS += tests/fuzz/fuzz_uri
+tests_fuzz_fuzz_uri_SOURCES = tests/fuzz/fuzz_uri.c tests/fuzz/pieces.h $(FUZZ_DRIVER)
+tests_fuzz_fuzz_uri_LDADD = src/http/libhttp.a src/base/libbase.a $(LLHTTP_LIBS)
+tests_fuzz_fuzz_uri_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
