@@ -100,6 +100,7 @@ MLSERVE_API void mlserve_setting_fault(const struct mlserve_settings *, const ch
 struct mlserve_handler {
 	unsigned abi;        /* MLSERVE_HANDLER_ABI */
 	const char *name;    /* for logs and statistics */
+	bool for_control;    /* may also be served by the control thread: answers at once, whatever the load */
 	const char *methods; /* served ones, blank-separated, e.g. "GET HEAD"; others get 405 with Allow */
 	const struct mlserve_option *options;
 	size_t state_bytes; /* of each exchange's own state, zeroed; see mlserve_exchange_state */
@@ -172,7 +173,8 @@ MLSERVE_API void mlserve_answer_interim(struct mlserve_exchange *, unsigned stat
 /* Begins the final answer: status line, Server, Date and framing. `length` of the body in bytes, or
  * MLSERVE_LENGTH_UNKNOWN. For HEAD, 204 and 304 no body is sent whatever is written (RFC 9110 9.3.2, 6.4.1). */
 MLSERVE_API void mlserve_answer_begin(struct mlserve_exchange *, unsigned status, int64_t length);
-/* After begin, before the body. Framing fields, Date, Server and Connection are the server's own and are refused. */
+/* The head goes out with the first body bytes; writing none sends it by itself.
+ * After begin, before the body. Framing fields, Date, Server and Connection are the server's own and are refused. */
 MLSERVE_API void mlserve_answer_field(struct mlserve_exchange *, const char *name, struct mlserve_slice value);
 /* The same for preformatted lines, each ended by CRLF; for tables made once. */
 MLSERVE_API void mlserve_answer_fields(struct mlserve_exchange *, struct mlserve_slice lines);

@@ -42,7 +42,7 @@ static void pause_set(struct accept_set *s)
 		return;
 	s->paused = true;
 	for (size_t i = 0; i < s->count; i++)
-		loop_unregister(&s->sockets[i].watch, s->sockets[i].fd);
+		loop_unregister(&s->sockets[i].watch, s->sockets[i].socket->fd);
 }
 
 static bool hand_on(struct accept_set *s, const struct listener_settings *listener, int fd, const struct address *peer)
@@ -85,11 +85,11 @@ static bool survive(struct accept_set *s, const struct accept_socket *socket, in
 		return true;
 	int64_t now_ns = clock_now_ns();
 	if (now_ns - s->logged_ns > NS_PER_S)
-		log_error("listener %s: accept: %s; trying again in %d ms", socket->listener->name, strerror(error),
-		        RETRY_US / 1000);
+		log_error("listener %s: accept: %s; trying again in %d ms", socket->socket->settings->name,
+		        strerror(error), RETRY_US / 1000);
 	s->logged_ns = now_ns - s->logged_ns > NS_PER_S ? now_ns : s->logged_ns;
 	if (error == EMFILE || error == ENFILE)
-		turn_away(s, socket->fd);
+		turn_away(s, socket->socket->fd);
 	pause_set(s);
 	timer_start(s->loop, &s->retry, RETRY_US);
 	return false;
@@ -102,7 +102,8 @@ static void accept_batch(struct accept_set *s, const struct accept_socket *socke
 	for (int i = 0; i < most && !s->paused; i++) {
 		struct sockaddr_storage storage;
 		socklen_t length = sizeof storage;
-		int fd = accept4(socket->fd, (struct sockaddr *)&storage, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		int fd =
+		        accept4(socket->socket->fd, (struct sockaddr *)&storage, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd < 0) {
 			if (!survive(s, socket, errno))
 				return;
@@ -111,7 +112,7 @@ static void accept_batch(struct accept_set *s, const struct accept_socket *socke
 		count(&s->figures->accepted);
 		/* The address of a unix socket's client is empty: length is that of the family alone. */
 		struct address peer = address_of((struct sockaddr *)&storage, length);
-		if (!hand_on(s, socket->listener, fd, &peer))
+		if (!hand_on(s, socket->socket->settings, fd, &peer))
 			return;
 	}
 }
@@ -128,21 +129,21 @@ static void on_expired(struct watch *w)
 	(void)w; /* listening sockets have no deadline */
 }
 
-int accept_set_add(struct accept_set *s, int fd, const struct listener_settings *listener)
+int accept_set_add(struct accept_set *s, struct listener_socket *listener)
 {
 	struct accept_socket *socket = &s->sockets[s->count];
-	*socket = (struct accept_socket){.set = s, .fd = fd, .listener = listener};
+	*socket = (struct accept_socket){.set = s, .socket = listener};
 	socket->watch.ready = on_ready;
 	socket->watch.expired = on_expired;
 	if (!loop_adopt(s->loop, &socket->watch))
 		return -ENOMEM;
 	s->count++;
-	return loop_register_listener(&socket->watch, fd);
+	return loop_register_listener(&socket->watch, listener->fd);
 }
 
 void accept_set_resume(struct accept_set *s)
 {
-	if (!s->paused)
+	if (!s->paused || s->finished)
 		return;
 	if (s->held.fd >= 0) {
 		int fd = s->held.fd;
@@ -155,7 +156,7 @@ void accept_set_resume(struct accept_set *s)
 	s->paused = false;
 	timer_stop(s->loop, &s->retry);
 	for (size_t i = 0; i < s->count; i++)
-		if (loop_register_listener(&s->sockets[i].watch, s->sockets[i].fd))
+		if (loop_register_listener(&s->sockets[i].watch, s->sockets[i].socket->fd))
 			timer_start(s->loop, &s->retry, RETRY_US);
 }
 
@@ -163,9 +164,18 @@ void accept_set_finish(struct accept_set *s)
 {
 	enum { AT_MOST = 65536 }; /* longer than any backlog */
 	accept_set_resume(s);
-	for (size_t i = 0; i < s->count; i++)
+	for (size_t i = 0; i < s->count; i++) {
+		struct listener_socket *socket = s->sockets[i].socket;
+		/* A connection that the kernel accepts between the last accept4 and the close would be reset: with no
+		 * room in the queue its client tries again, and is refused. A socket that was passed in goes on
+		 * listening elsewhere. */
+		if (!socket->passed_name)
+			listen(socket->fd, 0);
 		accept_batch(s, &s->sockets[i], AT_MOST);
-	pause_set(s);
+		loop_unregister(&s->sockets[i].watch, socket->fd);
+		listener_close(&socket->fd, socket->passed_name ? NULL : &socket->endpoint);
+	}
+	s->paused = s->finished = true;
 	timer_stop(s->loop, &s->retry);
 	if (s->held.fd >= 0) {
 		count(&s->figures->refused);
@@ -176,7 +186,7 @@ void accept_set_finish(struct accept_set *s)
 void accept_set_fini(struct accept_set *s)
 {
 	for (size_t i = 0; i < s->count; i++) {
-		loop_unregister(&s->sockets[i].watch, s->sockets[i].fd);
+		loop_unregister(&s->sockets[i].watch, s->sockets[i].socket->fd);
 		loop_release(&s->sockets[i].watch);
 	}
 	free(s->sockets);

@@ -7,6 +7,7 @@
 #ifndef APP_ACCEPT_SET_H
 #define APP_ACCEPT_SET_H
 
+#include "app/listeners.h"
 #include "event/loop.h"
 #include "net/address.h"
 #include "serve/context.h"
@@ -17,8 +18,7 @@ struct accept_set;
 struct accept_socket {
 	struct watch watch;
 	struct accept_set *set;
-	int fd;
-	const struct listener_settings *listener;
+	struct listener_socket *socket;
 };
 
 struct accept_set {
@@ -33,7 +33,7 @@ struct accept_set {
 	struct accept_socket *sockets;
 	size_t count;
 	int reserve_fd;
-	bool paused;
+	bool paused, finished;
 	struct timer retry;
 	int64_t logged_ns;
 	struct { /* accepted, not yet taken */
@@ -45,10 +45,10 @@ struct accept_set {
 
 /* take, owner and begin_batch are set by the caller afterwards. 0 or a negative errno. */
 int accept_set_init(struct accept_set *, struct loop *, struct acceptor_figures *, size_t capacity);
-/* fd stays the caller's. 0 or a negative errno. */
-int accept_set_add(struct accept_set *, int fd, const struct listener_settings *);
+/* Uses the socket until accept_set_finish or _fini. 0 or a negative errno. */
+int accept_set_add(struct accept_set *, struct listener_socket *);
 void accept_set_resume(struct accept_set *);
-/* Accepts and hands on all that the kernel has queued, then stops watching. */
+/* Accepts and hands on all that the kernel has queued, and closes the sockets. */
 void accept_set_finish(struct accept_set *);
 void accept_set_fini(struct accept_set *);
 

@@ -108,9 +108,9 @@ int acceptor_init(struct acceptor *a, enum dispatch_policy policy, const struct 
 	a->accepts.begin_batch = begin_batch;
 	a->accepts.owner = a;
 	for (size_t i = 0; !error && i < listeners->socket_count; i++) {
-		const struct listener_socket *s = &listeners->sockets[i];
+		struct listener_socket *s = &listeners->sockets[i];
 		if (s->for_loop == SOCKET_FOR_ACCEPTOR)
-			error = accept_set_add(&a->accepts, s->fd, s->settings);
+			error = accept_set_add(&a->accepts, s);
 	}
 	return error;
 }

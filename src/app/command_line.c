@@ -51,6 +51,9 @@ static bool set_signal(struct command_line *c, const char *name)
 
 static bool add_override(struct command_line *c, const char *text)
 {
+	const char *equals = strchr(text, '='), *dot = strchr(text, '.');
+	if (!equals || !dot || dot > equals)
+		return refuse("-o %s: not SECTION.KEY=VALUE", text);
 	const char **grown = realloc(c->overrides, (c->override_count + 1) * sizeof *grown);
 	if (!grown)
 		return refuse("%s", "no memory");

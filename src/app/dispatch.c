@@ -1,49 +1,41 @@
 /*
- * A connection that was assigned and not yet taken says little while it is young: the
- * loop is being woken. So a queue counts as load once its oldest part has waited for
- * longer than a loop that is well needs to come round; until then connections, counted
- * at the decision, tell the loops apart.
+ * A connection that was assigned and not yet taken says nothing of load while its loop
+ * sleeps: it is being woken, and until then connections, counted at the decision, tell
+ * the loops apart. The queue of a loop that has not come round for long is load.
  */
 #include "app/dispatch.h"
 #include <stdlib.h>
 #include <sys/random.h>
 
-static const int64_t YOUNG_NS = 5 * NS_PER_MS;
+static const int64_t LONG_TURN_NS = 20 * NS_PER_MS;
 
 bool dispatch_init(struct dispatch *d, enum dispatch_policy policy, struct loop_view *views, unsigned count)
 {
 	*d = (struct dispatch){.policy = policy, .views = views, .count = count};
-	d->loops = calloc(count, sizeof *d->loops);
+	d->chosen = calloc(count, sizeof *d->chosen);
 	if (getrandom(&d->random, sizeof d->random, GRND_NONBLOCK) != sizeof d->random)
 		d->random = (uint64_t)clock_now_ns();
 	d->random |= 1;
-	return d->loops != NULL;
+	return d->chosen != NULL;
 }
 
 void dispatch_fini(struct dispatch *d)
 {
-	free(d->loops);
-	d->loops = NULL;
+	free(d->chosen);
+	d->chosen = NULL;
 }
 
 void dispatch_look(struct dispatch *d, int64_t now_ns)
 {
 	d->now_ns = now_ns;
-	for (unsigned i = 0; i < d->count; i++) {
-		struct dispatch_loop *l = &d->loops[i];
-		if (atomic_load_explicit(&d->views[i].taken, memory_order_relaxed) < l->marked)
-			continue;
-		l->marked = atomic_load_explicit(&d->views[i].assigned, memory_order_relaxed);
-		l->marked_ns = now_ns;
-	}
 }
 
 static int64_t load_of(const struct dispatch *d, unsigned i)
 {
-	int64_t queued = loop_view_queued(&d->views[i]);
-	if (d->now_ns - d->loops[i].marked_ns < YOUNG_NS)
-		queued = 0;
-	return stat_get(d->views[i].stats, STAT_active_requests) + queued;
+	const struct stats *stats = d->views[i].stats;
+	int64_t busy_since = atomic_load_explicit(&stats->status.busy_since_ns, memory_order_relaxed);
+	bool late = busy_since && d->now_ns - busy_since > LONG_TURN_NS;
+	return stat_get(stats, STAT_active_requests) + (late ? loop_view_queued(&d->views[i]) : 0);
 }
 
 static bool is_open(const struct dispatch *d, unsigned i, const bool *skip)
@@ -63,7 +55,7 @@ static bool is_better(const struct dispatch *d, unsigned a, unsigned b, bool by_
 	        connections_b = loop_view_connections(&d->views[b]);
 	if (connections_a != connections_b)
 		return connections_a < connections_b;
-	return d->loops[a].chosen < d->loops[b].chosen;
+	return d->chosen[a] < d->chosen[b];
 }
 
 static int least(const struct dispatch *d, const bool *skip, bool by_load)
@@ -150,7 +142,7 @@ int dispatch_pick(struct dispatch *d, const bool *skip)
 		break;
 	}
 	if (picked != DISPATCH_NONE) {
-		d->loops[picked].chosen = ++d->decisions;
+		d->chosen[picked] = ++d->decisions;
 		atomic_fetch_add_explicit(&d->views[picked].assigned, 1, memory_order_relaxed);
 	}
 	return picked;

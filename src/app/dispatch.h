@@ -13,20 +13,13 @@ enum dispatch_policy { /* in the order of the option's choices */
 	DISPATCH_RANDOM,
 };
 
-/* What the acceptor remembers of one loop. */
-struct dispatch_loop {
-	uint64_t chosen; /* number of the decision that chose it last */
-	uint64_t marked; /* connections assigned when the mark was set */
-	int64_t marked_ns;
-};
-
 struct dispatch {
 	enum dispatch_policy policy;
 	struct loop_view *views;
 	unsigned count, next;
 	uint64_t decisions, random;
-	struct dispatch_loop *loops;
-	int64_t now_ns; /* of the present batch */
+	uint64_t *chosen; /* by loop: number of the decision that chose it last */
+	int64_t now_ns;   /* of the present batch */
 };
 
 enum { DISPATCH_NONE = -1 };

@@ -13,6 +13,15 @@ static int64_t ns_of(const struct mlserve_settings *s, const char *name)
 	return mlserve_setting_number(s, name) * NS_PER_US;
 }
 
+/* What the socket would listen on, for messages. */
+static void address_of_socket(const struct listener_socket *s, char to[ENDPOINT_TEXT_BYTES])
+{
+	if (s->passed_name)
+		snprintf(to, ENDPOINT_TEXT_BYTES, "systemd:%s", s->passed_name);
+	else
+		endpoint_format(&s->endpoint, to);
+}
+
 static bool read_trusted(struct listener_settings *l, const struct mlserve_settings *s)
 {
 	const char *const *items;
@@ -118,7 +127,7 @@ static bool read_bind(
 {
 	enum config_accept accept = (enum config_accept)mlserve_setting_number(s, "accept");
 	bool control = mlserve_setting_number(s, "served_by") == CONFIG_SERVED_BY_CONTROL;
-	struct listener_socket socket = {.settings = &l->settings[config_index(s)], .bind = bind, .fd = -1};
+	struct listener_socket socket = {.settings = &l->settings[config_index(s)], .fd = -1};
 	struct slice passed = SLICE("systemd:");
 	const char *reason = NULL;
 	socket.backlog = (int)mlserve_setting_number(s, "backlog");
@@ -164,15 +173,38 @@ bool listeners_init(struct listeners *l, const struct config *config, unsigned l
 	return fine;
 }
 
-static int open_one(struct listener_socket *s)
+static int adopt(struct listener_socket *s)
 {
-	if (!s->passed_name)
-		return s->fd = listener_open(&s->endpoint, s->backlog, s->flags);
 	s->fd = listener_passed(s->passed_name);
 	if (s->fd < 0)
 		return -ENOENT;
-	int error = listener_adopt(s->fd, &s->endpoint);
-	return error ? error : s->fd;
+	return listener_adopt(s->fd, &s->endpoint);
+}
+
+/* systemd may pass several sockets of one name: each gets an entry of its own. 0 or a negative errno. */
+static int adopt_others(struct listeners *l, size_t first)
+{
+	for (;;) {
+		struct listener_socket another = l->sockets[first];
+		int error = adopt(&another);
+		if (error == -ENOENT)
+			return 0;
+		if (error || !add(l, &another)) {
+			fd_close(&another.fd);
+			return error ? error : -ENOMEM;
+		}
+	}
+}
+
+static int open_one(struct listeners *l, size_t index)
+{
+	struct listener_socket *s = &l->sockets[index];
+	if (!s->passed_name) {
+		s->fd = listener_open(&s->endpoint, s->backlog, s->flags);
+		return s->fd < 0 ? s->fd : 0;
+	}
+	int error = adopt(s);
+	return error ? error : adopt_others(l, index);
 }
 
 static const char *explain(const struct listener_socket *s, int error)
@@ -186,15 +218,17 @@ static const char *explain(const struct listener_socket *s, int error)
 
 bool listeners_open(struct listeners *l, char *error, size_t error_bytes)
 {
-	for (size_t i = 0; i < l->socket_count; i++) {
+	/* What is passed in beyond the first of a name is added behind the configured ones. */
+	for (size_t i = 0, configured = l->socket_count; i < configured; i++) {
 		struct listener_socket *s = &l->sockets[i];
+		char address[ENDPOINT_TEXT_BYTES];
 		if (s->shares_port)
 			set_port(&s->endpoint, port_of(&l->sockets[i - 1].endpoint));
-		int result = open_one(s);
+		address_of_socket(s, address);
+		int result = open_one(l, i);
 		if (result < 0) {
-			snprintf(error, error_bytes, "listener %s: cannot listen on %s: %s", s->settings->name, s->bind,
-			        explain(s, -result));
-			s->fd = -1;
+			snprintf(error, error_bytes, "listener %s: cannot listen on %s: %s",
+			        l->sockets[i].settings->name, address, explain(&l->sockets[i], -result));
 			return false;
 		}
 	}

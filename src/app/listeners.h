@@ -12,7 +12,6 @@ enum { SOCKET_FOR_ACCEPTOR = -1, SOCKET_FOR_CONTROL = -2 };
 /* One socket to listen on. */
 struct listener_socket {
 	const struct listener_settings *settings;
-	const char *bind; /* as configured */
 	struct endpoint endpoint;
 	const char *passed_name; /* of systemd's, or NULL */
 	int backlog;

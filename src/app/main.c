@@ -21,7 +21,7 @@ static struct config *load(const struct command_line *c, struct handlers *handle
 	};
 	if (!source.path && access(DEFAULT_CONFIG_PATH, F_OK) == 0)
 		source.path = DEFAULT_CONFIG_PATH;
-	return config_load(&source, faults);
+	return config_read(&source, faults);
 }
 
 /* -s stop: the lock on the pid file says who runs. */
@@ -47,7 +47,7 @@ static int act_on(
 {
 	struct server server;
 	int code = EXIT_FAULT;
-	bool prepared = server_prepare(&server, config, handlers_find, handlers, faults);
+	bool prepared = server_prepare(&server, config, handlers_find, handlers, faults) && faults->count == 0;
 	if (prepared && c->command == COMMAND_PRINT)
 		config_print(config, stdout);
 	if (prepared)
@@ -64,8 +64,10 @@ static int run_with_config(const struct command_line *c)
 	handlers_init(&handlers);
 	faults_init(&faults);
 	struct config *config = load(c, &handlers, &faults);
-	if (config)
-		code = c->command == COMMAND_STOP ? stop_instance(config) : act_on(c, config, &handlers, &faults);
+	if (config && c->command == COMMAND_STOP && faults.count == 0)
+		code = stop_instance(config);
+	else if (config)
+		code = act_on(c, config, &handlers, &faults);
 	faults_print(&faults, stderr);
 	config_free(&config);
 	faults_fini(&faults);

@@ -9,4 +9,5 @@ src_app_libapp_a_SOURCES = \
 	src/app/server.c src/app/server.h \
 	src/app/service.c src/app/service.h \
 	src/app/shutdown.c src/app/shutdown.h \
+	src/app/stall_watch.c src/app/stall_watch.h \
 	src/app/worker.c src/app/worker.h

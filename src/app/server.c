@@ -143,8 +143,7 @@ static bool start_control(struct server *s)
 	s->control_accepts.owner = s;
 	for (size_t i = 0; !error && i < s->listeners.socket_count; i++)
 		if (s->listeners.sockets[i].for_loop == SOCKET_FOR_CONTROL)
-			error = accept_set_add(
-			        &s->control_accepts, s->listeners.sockets[i].fd, s->listeners.sockets[i].settings);
+			error = accept_set_add(&s->control_accepts, &s->listeners.sockets[i]);
 	if (error)
 		log_error("control listener: %s", strerror(-error));
 	return !error;
@@ -227,8 +226,8 @@ static void say_started(const struct server *s, unsigned running)
 {
 	char addresses[1024];
 	list_addresses(s, addresses, sizeof addresses);
-	log_info("mlserve %s: %u loops, %u CPUs available, accept %s, dispatch %s, listening on %s", s->view.version,
-	        running, s->view.cpus_available, s->view.accept, s->view.dispatch, addresses);
+	log_info("mlserve %s: %u loops, %u CPUs available, accept %s, listening on %s", s->view.version, running,
+	        s->view.cpus_available, s->view.accept, addresses);
 	if (s->worker_count > s->view.cpus_available)
 		log_warn("%u loops are more than the %u CPUs available (affinity, cgroup quota): they will take turns",
 		        s->worker_count, s->view.cpus_available);
@@ -296,6 +295,8 @@ static bool start_threads(struct server *s, long fd_limit)
 		return false;
 	}
 	if (!start_acceptor(s, fd_limit))
+		return false;
+	if (!stall_watch_start(&s->stall_watch, &s->control, &s->view))
 		return false;
 	atomic_store(&s->view.phase, SERVER_READY);
 	atomic_store(&s->view.control->status.state, LOOP_RUNNING);

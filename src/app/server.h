@@ -6,6 +6,7 @@
 #define APP_SERVER_H
 
 #include "app/acceptor.h"
+#include "app/stall_watch.h"
 #include "config/config.h"
 #include "upstream/group.h"
 
@@ -26,6 +27,7 @@ struct server {
 	struct context control_context;
 	bool control_serves;
 	struct accept_set control_accepts;
+	struct stall_watch stall_watch;
 
 	struct ev_signal signals[8];
 	struct timer drain_timer, cut_timer, give_up_timer;

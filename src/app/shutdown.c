@@ -183,13 +183,14 @@ static void report(const struct server *s)
 		const struct stats *stats = &s->stats[i];
 		const char *error = s->loop_views[i].error;
 		bool hangs = atomic_load(&stats->status.state) != LOOP_STOPPED;
-		log_info("loop %u: finished %" PRId64 ", cut %" PRId64 ", failed %" PRId64 ", clients left %" PRId64
-		         "%s%s%s",
+		log_info("loop %u: %" PRId64 " requests finished, %" PRId64 " cut, %" PRId64 " failed, %" PRId64
+		         " left by their clients%s%s%s",
 		        i, stat_get(stats, STAT_finished), stat_get(stats, STAT_cut), stat_get(stats, STAT_failed),
 		        stat_get(stats, STAT_client_aborts), error ? ", stopped: " : "", error ? error : "",
 		        hangs ? ", still stuck in a handler" : "");
 	}
-	log_info("closing: %u loops: finished %" PRId64 ", cut %" PRId64 ", failed %" PRId64 ", clients left %" PRId64,
+	log_info("closed: %u loops: %" PRId64 " requests finished, %" PRId64 " cut, %" PRId64 " failed, %" PRId64
+	         " left by their clients",
 	        s->worker_count, total(s, STAT_finished), total(s, STAT_cut), total(s, STAT_failed),
 	        total(s, STAT_client_aborts));
 }
@@ -203,6 +204,7 @@ static void free_threads(struct server *s)
 	executor_free(&s->view.executor);
 	for (unsigned i = 0; i < s->worker_count; i++)
 		worker_fini(&s->workers[i]);
+	stall_watch_stop(&s->stall_watch);
 	if (s->control_serves) {
 		connections_cut(&s->control_context);
 		accept_set_fini(&s->control_accepts);

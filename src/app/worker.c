@@ -78,9 +78,9 @@ static int open_own_sockets(struct worker *w)
 	w->accepts.take = take_own;
 	w->accepts.owner = w;
 	for (size_t i = 0; !error && i < w->listeners->socket_count; i++) {
-		const struct listener_socket *s = &w->listeners->sockets[i];
+		struct listener_socket *s = &w->listeners->sockets[i];
 		if (s->for_loop == (int)w->loop.id)
-			error = accept_set_add(&w->accepts, s->fd, s->settings);
+			error = accept_set_add(&w->accepts, s);
 	}
 	return error;
 }

@@ -181,11 +181,13 @@ static void build_section(struct build *b, const struct draft_section *d, struct
 		b->draft->exhausted = true;
 		s->count = 0;
 	}
+	size_t faults_before = b->draft->faults->count;
 	for (size_t i = 0; i < s->count; i++)
 		build_setting(b, d, &s->settings[i]);
 	for (const struct draft_entry *e = d->first; e; e = e->next)
 		if (!options_find(own, slice_of(e->key)) && !(more && options_find(more, slice_of(e->key))))
 			build_fault_key(b->draft, d, e, more, b->handlers);
+	s->faulty = b->draft->faults->count != faults_before;
 	b->config->sections[d->kind][b->config->counts[d->kind]++] = s;
 }
 

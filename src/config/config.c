@@ -65,10 +65,10 @@ static struct config *finish(
 	add_unsaid(d, file);
 	if (!d->exhausted)
 		build_config(config, d, &handlers);
-	if (d->exhausted)
+	if (d->exhausted) {
 		faults_add(config->faults, NULL, 0, NULL, NULL, "memory is short");
-	if (config->faults->count)
 		config_free(&config);
+	}
 	return config;
 }
 
@@ -80,7 +80,7 @@ static const char *own_path(struct draft *d, const char *path)
 	return own ? own : "";
 }
 
-struct config *config_load_stream(const struct config_source *source, FILE *stream, struct faults *faults)
+static struct config *read_stream(const struct config_source *source, FILE *stream, struct faults *faults)
 {
 	struct draft d;
 	struct config *config = begin(&d, faults);
@@ -92,7 +92,7 @@ struct config *config_load_stream(const struct config_source *source, FILE *stre
 	return finish(config, &d, source, path);
 }
 
-static struct config *load_builtin(const struct config_source *source, struct faults *faults)
+static struct config *read_builtin(const struct config_source *source, struct faults *faults)
 {
 	struct slice text = builtin_text();
 	FILE *stream = fmemopen((void *)(uintptr_t)text.data, text.length, "r");
@@ -102,22 +102,39 @@ static struct config *load_builtin(const struct config_source *source, struct fa
 	}
 	struct config_source named = *source;
 	named.path = BUILTIN_FILE;
-	struct config *config = config_load_stream(&named, stream, faults);
+	struct config *config = read_stream(&named, stream, faults);
 	fclose(stream);
 	return config;
 }
 
-struct config *config_load(const struct config_source *source, struct faults *faults)
+struct config *config_read(const struct config_source *source, struct faults *faults)
 {
 	struct draft d;
 	if (!source->path)
-		return load_builtin(source, faults);
+		return read_builtin(source, faults);
 	struct config *config = begin(&d, faults);
 	if (!config)
 		return NULL;
 	const char *path = own_path(&d, source->path);
 	files_read(&d, path);
 	return finish(config, &d, source, path);
+}
+
+static struct config *unless_faulty(struct config *config, const struct faults *faults)
+{
+	if (config && faults->count)
+		config_free(&config);
+	return config;
+}
+
+struct config *config_load(const struct config_source *source, struct faults *faults)
+{
+	return unless_faulty(config_read(source, faults), faults);
+}
+
+struct config *config_load_stream(const struct config_source *source, FILE *stream, struct faults *faults)
+{
+	return unless_faulty(read_stream(source, stream, faults), faults);
 }
 
 void config_free(struct config **config)
@@ -127,6 +144,11 @@ void config_free(struct config **config)
 	arena_fini(&(*config)->arena);
 	free(*config);
 	*config = NULL;
+}
+
+bool config_is_sound(const struct mlserve_settings *s)
+{
+	return !s->faulty;
 }
 
 const struct mlserve_settings *config_only(const struct config *config, enum config_kind kind)

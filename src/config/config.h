@@ -32,8 +32,11 @@ struct config_source {
 	struct config_handlers handlers;
 };
 
-/* Reads, checks and returns a configuration; NULL when there were faults, all of which are in `faults`. That is also
- * where mlserve_setting_fault reports to later, so it must outlive the last such call. */
+/* Reads, checks and returns a configuration, also a faulty one, so that the rooms above can look for more faults in it:
+ * one with faults must not be served. A bad value counts as unset there. All faults are in `faults`; NULL: memory is short,
+ * which is among them. */
+struct config *config_read(const struct config_source *, struct faults *);
+/* The same, but NULL when there were faults. */
 struct config *config_load(const struct config_source *, struct faults *);
 /* The same from an open stream; source->path names it in faults. `include` is a fault. The caller closes the stream. */
 struct config *config_load_stream(const struct config_source *, FILE *, struct faults *);
@@ -45,6 +48,8 @@ size_t config_count(const struct config *, enum config_kind);
 const struct mlserve_settings *config_at(const struct config *, enum config_kind, size_t index);
 /* By name; NULL: none. */
 const struct mlserve_settings *config_find(const struct config *, enum config_kind, const char *name);
+/* No fault was found in this section; in others a required value may be unset. */
+bool config_is_sound(const struct mlserve_settings *);
 const char *config_name(const struct mlserve_settings *); /* "" for sections without a name */
 size_t config_index(const struct mlserve_settings *);     /* among those of its kind */
 

@@ -28,6 +28,7 @@ struct mlserve_settings {
 	struct place place;
 	struct setting *settings; /* the kind's options, then the handler's */
 	size_t count;
+	bool faulty;
 };
 
 struct config {

@@ -93,7 +93,7 @@ int listener_adopt(int fd, struct endpoint *ret)
 
 void listener_close(int *fd, const struct endpoint *e)
 {
-	if (*fd >= 0 && e->to.any.sa_family == AF_UNIX && e->to.un.sun_path[0])
+	if (*fd >= 0 && e && e->to.any.sa_family == AF_UNIX && e->to.un.sun_path[0])
 		unlink(e->to.un.sun_path);
 	fd_close(fd);
 }

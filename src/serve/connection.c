@@ -16,6 +16,8 @@ enum {
 };
 
 static const int64_t LINGER_NS = 5 * NS_PER_S, RATE_WINDOW_NS = 10 * NS_PER_S;
+/* While draining, a connection that was just opened may still send its first request. */
+static const int64_t FRESH_NS = 300 * NS_PER_MS;
 
 static void connection_step(struct connection *);
 
@@ -91,6 +93,8 @@ static void note_wait(struct connection *c)
 static void arm_deadline(struct connection *c)
 {
 	int64_t timeout = timeout_ns(c), at = timeout ? c->since_ns + timeout : NO_DEADLINE;
+	if (c->context->draining && c->request_count == 0 && c->opened_ns + FRESH_NS < at)
+		at = c->opened_ns + FRESH_NS;
 	if (has_min_rate(c) && c->rate_since_ns + RATE_WINDOW_NS < at)
 		at = c->rate_since_ns + RATE_WINDOW_NS;
 	watch_deadline(&c->stream.watch, at);
@@ -123,6 +127,12 @@ static void set_idle(struct connection *c, bool idle)
 	c->counted_idle = idle;
 }
 
+static void reset_on_close(struct connection *c)
+{
+	struct linger now = {.l_onoff = 1, .l_linger = 0};
+	setsockopt(c->stream.fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+}
+
 static void connection_free(struct connection *c)
 {
 	struct context *context = c->context;
@@ -130,6 +140,8 @@ static void connection_free(struct connection *c)
 	set_idle(c, false);
 	count_bytes(c);
 	task_cancel(&c->task);
+	if (c->resets)
+		reset_on_close(c);
 	stream_close(&c->stream);
 	stat_add(context->loop->stats, STAT_connections, -1);
 	context->connections--;
@@ -269,12 +281,14 @@ static void count_answer(struct connection *c)
 static bool finish_exchange(struct connection *c)
 {
 	struct mlserve_exchange *x = c->exchange;
-	bool closes = x->answer_closes || c->context->draining || x->body_failed, body_left = !x->body_ended;
+	bool closes = x->answer_closes || c->context->draining || x->body_failed;
+	/* A client that did not ask for the end may have sent its next request already. */
+	bool may_send = !x->body_ended || x->head.keep_alive;
 	count_answer(c);
 	exchange_free(x);
 	c->exchange = NULL;
 	if (closes)
-		return end(c, body_left);
+		return end(c, may_send);
 	stream_unpin(&c->stream);
 	c->scan = (struct head_scan){0};
 	c->head_begun = stream_bytes(&c->stream).length > 0;
@@ -288,10 +302,13 @@ static bool finish_exchange(struct connection *c)
 /* Cut short: what was written goes out, the end that would make it look whole does not (RFC 9112 8). */
 static bool abort_exchange(struct connection *c)
 {
-	bool begun = c->exchange->status != 0, body_left = !c->exchange->body_ended;
+	struct mlserve_exchange *x = c->exchange;
+	bool begun = x->status != 0, may_send = !x->body_ended || x->head.keep_alive;
+	/* An answer that ends with the connection looks whole unless that breaks. */
+	c->resets = begun && !x->answer_chunked && !x->answer_bodyless && x->answer_left < 0;
 	count_answer(c);
 	drop_exchange(c);
-	return begun ? end(c, body_left) : lose(c);
+	return begun ? end(c, may_send && !c->resets) : lose(c);
 }
 
 /* The answer has ended for the handler: writes it, and drops what is left of the request's body. */
@@ -381,13 +398,18 @@ static bool step_once(struct connection *c)
 	}
 }
 
+static bool is_fresh(const struct connection *c)
+{
+	return c->request_count == 0 && clock_now_ns() - c->opened_ns < FRESH_NS;
+}
+
 /* Before waiting: nothing may lie unwritten, and the socket and a deadline must be armed. */
 static void settle(struct connection *c)
 {
 	struct stream *s = &c->stream;
 	if (c->state != CONNECTION_GONE && !stream_is_drained(s) && s->writable && stream_flush(s) == STREAM_FAILED)
 		lose(c);
-	bool idle = c->state == CONNECTION_HEAD && !c->head_begun && stream_is_drained(s);
+	bool idle = c->state == CONNECTION_HEAD && !c->head_begun && stream_is_drained(s) && !is_fresh(c);
 	if (c->state != CONNECTION_GONE && ((idle && c->context->draining) || stream_wait(s) < 0))
 		lose(c);
 	if (c->state == CONNECTION_GONE)
@@ -456,6 +478,8 @@ static void time_out(struct connection *c)
 		c->exchange->body_status = 408;
 		c->exchange->error_reason = "The request body did not arrive in time.";
 	} else {
+		/* Else the kernel would keep what is left for a client that does not read. */
+		c->resets = c->waiting == WAIT_ROOM;
 		lose(c);
 	}
 }
@@ -488,7 +512,7 @@ void connection_open(
 	c->context = context;
 	c->listener = listener;
 	c->peer = *peer;
-	c->since_ns = context->loop->now_ns;
+	c->opened_ns = c->since_ns = context->loop->now_ns;
 	task_init(&c->task, on_task);
 	stat_add(context->loop->stats, STAT_accepted, 1);
 	stat_add(context->loop->stats, STAT_connections, 1);

@@ -30,6 +30,7 @@ struct connection {
 	struct mlserve_exchange *exchange;
 	struct task task;
 	struct head_scan scan;
+	int64_t opened_ns;
 	int64_t since_ns;                 /* when the present wait began, or the last byte moved in it */
 	uint64_t wait_bytes;              /* bytes that had moved by then */
 	int64_t rate_since_ns;            /* window of min_rate */
@@ -39,7 +40,9 @@ struct connection {
 	struct address peer;
 	uint8_t state;   /* enum connection_state */
 	uint8_t waiting; /* enum wait: for what, when the step last ended */
-	bool stepping, head_begun, lingers, counted_idle;
+	bool stepping, head_begun, counted_idle;
+	bool lingers; /* the client may still be sending when all is written */
+	bool resets;  /* a clean end would look like the end of the answer, or nobody reads what is left */
 };
 
 /* Takes over an accepted, non-blocking socket and serves what it has sent already. When memory is short the socket is

@@ -28,11 +28,11 @@ static void make_request_id_prefix(struct context *c)
 	snprintf(c->request_id_prefix, sizeof c->request_id_prefix, "%016llx", (unsigned long long)random);
 }
 
-bool context_init(
-        struct context *c, struct loop *l, const struct routes *routes, struct server_view *view,
-	struct loop_view *self, size_t max_fields)
+bool context_init(struct context *c, struct loop *l, const struct routes *routes, struct server_view *view,
+        struct loop_view *self, size_t max_fields)
 {
-	*c = (struct context){.loop = l, .routes = routes, .view = view, .self = self, .max_fields = max_fields, .date_s = -1};
+	*c = (struct context){
+	        .loop = l, .routes = routes, .view = view, .self = self, .max_fields = max_fields, .date_s = -1};
 	size_t state = sizeof(struct mlserve_exchange) + max_fields * sizeof(struct field);
 	c->exchange_bytes = state + largest_state(routes);
 	blocks_init(&c->blocks);

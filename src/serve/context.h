@@ -50,7 +50,7 @@ struct context {
 /* In the loop's own thread or before it starts. `self`: NULL for the control thread's loop.
  * `max_fields`: the largest of all listeners. false: no memory. */
 bool context_init(struct context *, struct loop *, const struct routes *, struct server_view *, struct loop_view *self,
-	size_t max_fields);
+        size_t max_fields);
 /* After every connection was closed; detaches handlers. */
 void context_fini(struct context *);
 /* "Server: mlserve\r\nDate: ...\r\n" of now. */

@@ -142,6 +142,7 @@ static void call_serve(struct mlserve_exchange *x)
 
 static void refuse(struct mlserve_exchange *x, unsigned status, const char *reason, struct slice fields)
 {
+	x->head.keep_alive &= status != 413; /* nobody wants to read the rest */
 	x->error_reason = reason;
 	mlserve_answer_error(x, status, fields);
 }

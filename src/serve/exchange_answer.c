@@ -202,6 +202,7 @@ static void close_head(struct mlserve_exchange *x)
 		return;
 	x->phase = ANSWER_BODY;
 	add(x, SLICE("\r\n"));
+	connection_touch(x->connection);
 }
 
 /* ---- body ------------------------------------------------------------------------------ */
@@ -329,6 +330,7 @@ void mlserve_answer_end(struct mlserve_exchange *x)
 void mlserve_answer_abort(struct mlserve_exchange *x)
 {
 	x->served = false;
+	close_head(x);
 	lose(x);
 }
 

@@ -18,7 +18,7 @@ struct entry {
 	pcre2_code *regex;
 	const char *const *hosts;
 	size_t host_count;
-	bool *listeners; /* by index; NULL: all */
+	bool *listeners; /* by index */
 	struct slice *methods;
 	size_t method_count;
 };
@@ -96,25 +96,47 @@ static bool read_path(struct entry *e, const struct mlserve_settings *s)
 	return true;
 }
 
+static bool is_for_control(const struct mlserve_settings *listener)
+{
+	return strcmp(mlserve_setting_text(listener, "served_by"), "control") == 0;
+}
+
+/* Listeners served by the control thread take only what cannot hold it up. */
+static bool may_serve(const struct entry *e, const struct mlserve_settings *listener)
+{
+	return e->route.handler->for_control || !is_for_control(listener);
+}
+
+static bool add_listener(
+        struct entry *e, const struct mlserve_settings *s, size_t item, const struct mlserve_settings *listener)
+{
+	bool fits = may_serve(e, listener);
+	if (!fits)
+		mlserve_setting_fault(s, "listener", item,
+		        "[listener %s] is served by the control thread, which handler %s could hold up; "
+		        "allowed there: health",
+		        config_name(listener), e->route.handler->name);
+	e->listeners[config_index(listener)] = fits;
+	return fits;
+}
+
 static bool read_listeners(
         struct routes *routes, struct entry *e, const struct config *config, const struct mlserve_settings *s)
 {
 	const char *const *names;
 	size_t count = mlserve_setting_list(s, "listener", &names);
-	if (count == 0)
-		return true;
+	bool fine = true;
 	e->listeners = arena_alloc(&routes->arena, routes->listener_count * sizeof *e->listeners);
 	if (!e->listeners)
 		return false;
+	for (size_t i = 0; count == 0 && i < routes->listener_count; i++)
+		e->listeners[i] = may_serve(e, config_at(config, CONFIG_LISTENER, i));
 	for (size_t i = 0; i < count; i++) {
+		/* A name that is not there was reported by the configuration. */
 		const struct mlserve_settings *l = config_find(config, CONFIG_LISTENER, names[i]);
-		if (!l) {
-			mlserve_setting_fault(s, "listener", i, "there is no [listener %s]", names[i]);
-			return false;
-		}
-		e->listeners[config_index(l)] = true;
+		fine = l && add_listener(e, s, i, l) && fine;
 	}
-	return true;
+	return fine;
 }
 
 /* The methods this route serves: `methods` of the route, which must be among the handler's own, or all of these. */
@@ -148,11 +170,12 @@ static bool read_entry(struct routes *routes, struct entry *e, const struct conf
 	const char *reason = NULL, *handler = mlserve_setting_text(s, "handler");
 	e->route.name = intern(config_name(s));
 	e->route.index = (unsigned)index;
-	e->route.handler = find(find_context, handler, &reason);
-	if (!e->route.handler) {
+	/* A section with faults is looked at no further than it is sound: each fault is told once. */
+	e->route.handler = handler ? find(find_context, handler, &reason) : NULL;
+	if (!e->route.handler && config_is_sound(s))
 		mlserve_setting_fault(s, "handler", 0, "%s", reason ? reason : "no such handler");
-		return false;
-	}
+	if (!e->route.handler)
+		return read_path(e, s) && false;
 	e->route.handler_name = intern(e->route.handler->name);
 	e->route.max_body_size =
 	        mlserve_setting_is_set(s, "max_body_size") ? mlserve_setting_number(s, "max_body_size") : -1;
@@ -162,7 +185,7 @@ static bool read_entry(struct routes *routes, struct entry *e, const struct conf
 	bool fine = read_path(e, s);
 	fine = read_listeners(routes, e, config, s) && fine;
 	fine = read_methods(routes, e, s) && fine;
-	return e->route.handler->configure(s, &e->route.state) && fine;
+	return config_is_sound(s) && e->route.handler->configure(s, &e->route.state) && fine;
 }
 
 struct routes *routes_create(
@@ -187,7 +210,7 @@ struct routes *routes_create(
 	}
 	if (fine && faults->count == before)
 		return routes;
-	if (faults->count == before)
+	if (faults->count == 0)
 		faults_add(faults, NULL, 0, NULL, NULL, "no memory for routes");
 	routes_free(&routes);
 	return NULL;
@@ -246,6 +269,9 @@ void route_match_free(struct route_match **m)
 
 static bool host_matches(struct slice pattern, struct slice host, bool wildcard)
 {
+	/* IPv6 literals come without their brackets. */
+	if (pattern.length > 2 && pattern.data[0] == '[' && pattern.data[pattern.length - 1] == ']')
+		pattern = (struct slice){pattern.data + 1, pattern.length - 2};
 	if (!wildcard)
 		return slice_equal_nocase(pattern, host);
 	/* "*.example.com" covers every name below, not example.com itself. */
@@ -310,7 +336,7 @@ static const struct entry *find_for_host(const struct routes *routes, struct rou
 	const struct entry *best = NULL;
 	for (size_t i = 0; i < routes->count; i++) {
 		const struct entry *e = &routes->entries[i];
-		if (e->listeners && !e->listeners[listener])
+		if (!e->listeners[listener])
 			continue;
 		if (takes_host(e, kind, host) && is_better(e, best) && takes_path(e, m, path))
 			best = e;

@@ -16,8 +16,8 @@ struct loop_view {
 	struct stats *stats;
 	/* By the acceptor, when it decides: connections given to this loop. */
 	alignas(64) atomic_uint_least64_t assigned;
-	/* By the loop, sequentially consistent beside acceptor_waits: of those, how many it has taken, and how many of all of
-	 * its connections are closed. */
+	/* By the loop, sequentially consistent beside acceptor_waits: of those, how many it has taken, and how many of
+	 * all of its connections are closed. */
 	alignas(64) atomic_uint_least64_t taken, closed;
 	atomic_uint_least64_t opened; /* by the loop: connections it accepted for itself */
 	const char *error; /* why it stopped or never started, or NULL; set before state becomes LOOP_STOPPED */
@@ -34,7 +34,8 @@ struct server_view {
 	struct acceptor_figures acceptor;
 	struct executor *executor;
 	int64_t stall_threshold_ns;
-	/* The acceptor stopped accepting until a loop takes or closes something; whoever clears it posts acceptor_wake. */
+	/* The acceptor stopped accepting until a loop takes or closes something; whoever clears it posts acceptor_wake.
+	 */
 	alignas(64) atomic_bool acceptor_waits;
 	void (*wake_acceptor)(struct server_view *);
 	void *upstreams; /* struct groups of upstream/group.h: this room does not know it */
@@ -54,7 +55,7 @@ static inline int64_t loop_view_connections(const struct loop_view *v)
 {
 	uint64_t closed = atomic_load_explicit(&v->closed, memory_order_relaxed);
 	uint64_t begun = atomic_load_explicit(&v->assigned, memory_order_relaxed) +
-			 atomic_load_explicit(&v->opened, memory_order_relaxed);
+	                 atomic_load_explicit(&v->opened, memory_order_relaxed);
 	return begun > closed ? (int64_t)(begun - closed) : 0;
 }
 
@@ -62,7 +63,7 @@ static inline int64_t loop_view_connections(const struct loop_view *v)
 static inline void server_view_made_room(struct server_view *view)
 {
 	if (atomic_load_explicit(&view->acceptor_waits, memory_order_seq_cst) &&
-	    atomic_exchange_explicit(&view->acceptor_waits, false, memory_order_seq_cst))
+	        atomic_exchange_explicit(&view->acceptor_waits, false, memory_order_seq_cst))
 		view->wake_acceptor(view);
 }
 
