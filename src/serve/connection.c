@@ -407,15 +407,16 @@ static bool is_fresh(const struct connection *c)
 static void settle(struct connection *c)
 {
 	struct stream *s = &c->stream;
-	if (c->state != CONNECTION_GONE && !stream_is_drained(s) && s->writable && stream_flush(s) == STREAM_FAILED)
+	bool flushes = c->state != CONNECTION_GONE && !stream_is_drained(s) && s->writable;
+	if (flushes && stream_flush(s) == STREAM_FAILED)
 		lose(c);
 	bool idle = c->state == CONNECTION_HEAD && !c->head_begun && stream_is_drained(s) && !is_fresh(c);
 	if (c->state != CONNECTION_GONE && ((idle && c->context->draining) || stream_wait(s) < 0))
 		lose(c);
 	if (c->state == CONNECTION_GONE)
 		return;
-	/* A budget, not the socket, stopped the flush: go on after the others. */
-	if (!stream_is_drained(s) && s->writable)
+	/* A budget, not the socket, stopped the flush: go on after the others. So does what waited for its end. */
+	if (s->writable && (!stream_is_drained(s) || (flushes && c->state != CONNECTION_HEAD)))
 		loop_defer(c->context->loop, &c->task);
 	count_bytes(c);
 	note_wait(c);

@@ -279,20 +279,12 @@ static bool host_matches(struct slice pattern, struct slice host, bool wildcard)
 	       slice_equal_nocase(slice_from(pattern, 1), slice_from(host, host.length - (pattern.length - 1)));
 }
 
-/* Hosts of requests come without the brackets of an IPv6 literal; in the file they stand as in a URL. */
-static struct slice without_brackets(struct slice pattern)
-{
-	if (pattern.length > 2 && pattern.data[0] == '[' && pattern.data[pattern.length - 1] == ']')
-		return (struct slice){pattern.data + 1, pattern.length - 2};
-	return pattern;
-}
-
 static bool takes_host(const struct entry *e, enum host_kind kind, struct slice host)
 {
 	if (kind == HOST_ANY || e->host_count == 0)
 		return kind == HOST_ANY && e->host_count == 0;
 	for (size_t i = 0; i < e->host_count; i++) {
-		struct slice pattern = without_brackets(slice_of(e->hosts[i]));
+		struct slice pattern = slice_of(e->hosts[i]);
 		bool wildcard = pattern.length && pattern.data[0] == '*';
 		if (wildcard == (kind == HOST_WILDCARD) && host_matches(pattern, host, wildcard))
 			return true;
