@@ -33,8 +33,8 @@ struct config_source {
 };
 
 /* Reads, checks and returns a configuration, also a faulty one, so that the rooms above can look for more faults in it:
- * one with faults must not be served. A bad value counts as unset there. All faults are in `faults`; NULL: memory is short,
- * which is among them. */
+ * one with faults must not be served. A bad value counts as unset there. All faults are in `faults`; NULL: memory is
+ * short, which is among them. */
 struct config *config_read(const struct config_source *, struct faults *);
 /* The same, but NULL when there were faults. */
 struct config *config_load(const struct config_source *, struct faults *);

@@ -258,7 +258,7 @@ static void serve(struct mlserve_exchange *x)
 const struct mlserve_handler handler_health = {
         .abi = MLSERVE_HANDLER_ABI,
         .name = "health",
-	.for_control = true,
+        .for_control = true,
         .methods = "GET HEAD",
         .options = options_health,
         .state_bytes = sizeof(struct question),

@@ -2,6 +2,7 @@
 #include "serve/connection.h"
 #include "base/check.h"
 #include "base/log.h"
+#include "serve/connection_wait.h"
 #include "serve/exchange.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -15,90 +16,7 @@ enum {
 	LINGER_READS = 16,                /* in one step; then the others have their turn */
 };
 
-static const int64_t LINGER_NS = 5 * NS_PER_S, RATE_WINDOW_NS = 10 * NS_PER_S;
-/* While draining, a connection that was just opened may still send its first request. */
-static const int64_t FRESH_NS = 300 * NS_PER_MS;
-
 static void connection_step(struct connection *);
-
-/* ---- what is waited for ------------------------------------------------------------------ */
-
-static bool is_receiving_body(const struct connection *c)
-{
-	const struct mlserve_exchange *x = c->exchange;
-	return x && !x->tunnel && !x->body_ended && (x->body_wanted || x->phase == ANSWER_ENDED);
-}
-
-static enum wait what_is_waited_for(const struct connection *c)
-{
-	if (c->state == CONNECTION_LINGER)
-		return WAIT_LINGER;
-	/* What the socket did not take of a direct write waits at the handler's. */
-	if (!stream_is_drained(&c->stream) || (c->exchange && c->exchange->more_wanted))
-		return WAIT_ROOM;
-	if (c->state == CONNECTION_EXCHANGE)
-		return is_receiving_body(c) ? WAIT_BODY : WAIT_NONE;
-	/* A fresh connection must send its request as soon as a begun one must. */
-	return c->head_begun || c->request_count == 0 ? WAIT_HEAD : WAIT_IDLE;
-}
-
-static int64_t timeout_ns(const struct connection *c)
-{
-	switch ((enum wait)c->waiting) {
-	case WAIT_IDLE:
-		return c->listener->keepalive_timeout_ns;
-	case WAIT_HEAD:
-		return c->listener->header_timeout_ns;
-	case WAIT_BODY:
-		return c->listener->body_timeout_ns;
-	case WAIT_ROOM:
-		return c->listener->send_timeout_ns;
-	case WAIT_LINGER:
-		return LINGER_NS;
-	default:
-		return 0; /* the handler's business */
-	}
-}
-
-static bool has_min_rate(const struct connection *c)
-{
-	return c->listener->min_rate > 0 && (c->waiting == WAIT_BODY || c->waiting == WAIT_ROOM);
-}
-
-/* Bytes that moved in the direction that is waited for. */
-static uint64_t moved_bytes(const struct connection *c)
-{
-	return c->waiting == WAIT_ROOM ? c->stream.bytes_out : c->stream.bytes_in;
-}
-
-/* Notes what is waited for now. Idleness, a head and lingering last from where they began; the wait for a body or for
- * room begins anew with each byte. */
-static void note_wait(struct connection *c)
-{
-	enum wait before = c->waiting;
-	c->waiting = (uint8_t)what_is_waited_for(c);
-	if (c->waiting != WAIT_BODY && c->waiting != WAIT_ROOM)
-		return;
-	uint64_t moved = moved_bytes(c);
-	if (c->waiting == before && moved == c->wait_bytes)
-		return;
-	c->since_ns = clock_now_ns();
-	c->wait_bytes = moved;
-	if (c->waiting != before) {
-		c->rate_since_ns = c->since_ns;
-		c->rate_bytes = moved;
-	}
-}
-
-static void arm_deadline(struct connection *c)
-{
-	int64_t timeout = timeout_ns(c), at = timeout ? c->since_ns + timeout : NO_DEADLINE;
-	if (c->context->draining && c->request_count == 0 && c->opened_ns + FRESH_NS < at)
-		at = c->opened_ns + FRESH_NS;
-	if (has_min_rate(c) && c->rate_since_ns + RATE_WINDOW_NS < at)
-		at = c->rate_since_ns + RATE_WINDOW_NS;
-	watch_deadline(&c->stream.watch, at);
-}
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
@@ -398,11 +316,6 @@ static bool step_once(struct connection *c)
 	}
 }
 
-static bool is_fresh(const struct connection *c)
-{
-	return c->request_count == 0 && clock_now_ns() - c->opened_ns < FRESH_NS;
-}
-
 /* Before waiting: nothing may lie unwritten, and the socket and a deadline must be armed. */
 static void settle(struct connection *c)
 {
@@ -410,7 +323,7 @@ static void settle(struct connection *c)
 	bool flushes = c->state != CONNECTION_GONE && !stream_is_drained(s) && s->writable;
 	if (flushes && stream_flush(s) == STREAM_FAILED)
 		lose(c);
-	bool idle = c->state == CONNECTION_HEAD && !c->head_begun && stream_is_drained(s) && !is_fresh(c);
+	bool idle = c->state == CONNECTION_HEAD && !c->head_begun && stream_is_drained(s) && !wait_is_fresh(c);
 	if (c->state != CONNECTION_GONE && ((idle && c->context->draining) || stream_wait(s) < 0))
 		lose(c);
 	if (c->state == CONNECTION_GONE)
@@ -419,8 +332,8 @@ static void settle(struct connection *c)
 	if (s->writable && (!stream_is_drained(s) || (flushes && c->state != CONNECTION_HEAD)))
 		loop_defer(c->context->loop, &c->task);
 	count_bytes(c);
-	note_wait(c);
-	arm_deadline(c);
+	wait_note(c);
+	wait_arm(c);
 }
 
 static void connection_step(struct connection *c)
@@ -457,17 +370,6 @@ void connection_touch(struct connection *c)
 
 /* ---- deadlines ------------------------------------------------------------------------------------------- */
 
-/* Whether the client moved enough bytes in the window that ends now; a new one begins then. */
-static bool keeps_rate(struct connection *c, int64_t now_ns)
-{
-	if (!has_min_rate(c) || now_ns < c->rate_since_ns + RATE_WINDOW_NS)
-		return true;
-	uint64_t moved = moved_bytes(c) - c->rate_bytes;
-	c->rate_since_ns = now_ns;
-	c->rate_bytes = moved_bytes(c);
-	return moved * NS_PER_S >= (uint64_t)(c->listener->min_rate * RATE_WINDOW_NS);
-}
-
 static void time_out(struct connection *c)
 {
 	stat_add(c->context->loop->stats, STAT_timeouts, 1);
@@ -488,8 +390,8 @@ static void time_out(struct connection *c)
 static void on_expired(struct watch *w)
 {
 	struct connection *c = CONTAINER_OF(w, struct connection, stream.watch);
-	int64_t now_ns = clock_now_ns(), timeout = timeout_ns(c);
-	if (!keeps_rate(c, now_ns) || (timeout && now_ns >= c->since_ns + timeout))
+	int64_t now_ns = clock_now_ns(), timeout = wait_timeout_ns(c);
+	if (!wait_keeps_rate(c, now_ns) || (timeout && now_ns >= c->since_ns + timeout))
 		time_out(c);
 	connection_step(c);
 }

@@ -1,0 +1,19 @@
+/* What a connection waits for, and when the wait is over. The loop's thread. */
+#ifndef SERVE_CONNECTION_WAIT_H
+#define SERVE_CONNECTION_WAIT_H
+
+#include "serve/connection.h"
+
+/* Notes what is waited for now. Idleness, a head and lingering last from where they began; the wait for a body or for
+ * room begins anew with each byte. */
+void wait_note(struct connection *);
+/* Sets the deadline of the wait that was noted. */
+void wait_arm(struct connection *);
+/* The listener's timeout for it; 0: none, it is the handler's business. */
+int64_t wait_timeout_ns(const struct connection *);
+/* Whether the client moved enough bytes (min_rate) in the window that ends now; a new one begins then. */
+bool wait_keeps_rate(struct connection *, int64_t now_ns);
+/* Opened a moment ago and nothing received yet: draining waits for its first request. */
+bool wait_is_fresh(const struct connection *);
+
+#endif
