@@ -153,8 +153,9 @@ void timer_init(struct timer *t, void (*fire)(struct timer *))
 
 void timer_start(struct loop *l, struct timer *t, int64_t us)
 {
-	/* ev_now is the begin of the turn: without the time since, a timer begun late in a turn would fire early. */
-	double since_turn = (double)(clock_now_ns() - l->now_ns) / (double)NS_PER_S;
+	/* ev_now is the begin of the turn: without the time since, a timer begun late in a turn would fire early.
+	 * Before the first turn there is none. */
+	double since_turn = l->now_ns ? (double)(clock_now_ns() - l->now_ns) / (double)NS_PER_S : 0;
 	ev_timer_stop(l->ev, &t->ev);
 	ev_timer_set(&t->ev, (double)us / 1e6 + (since_turn > 0 ? since_turn : 0), 0.);
 	ev_timer_start(l->ev, &t->ev);
