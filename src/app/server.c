@@ -162,17 +162,17 @@ static void prepare_worker(struct server *s, unsigned i)
 	w->cpu = mlserve_setting_number(settings_of(s), "pin_loops") ? cpus_at(i) : -1;
 }
 
-/* Returns how many loops run. */
+/* Returns how many loops run: only then may we say that we are ready. */
 static unsigned start_workers(struct server *s)
 {
 	unsigned running = 0;
 	for (unsigned i = 0; i < s->worker_count; i++) {
 		prepare_worker(s, i);
-		bool started =
-		        worker_init(&s->workers[i], i, s->view.stall_threshold_ns) && worker_start(&s->workers[i]);
-		running += started;
-		s->ended += !started;
+		if (!worker_init(&s->workers[i], i, s->view.stall_threshold_ns) || !worker_start(&s->workers[i]))
+			s->ended++;
 	}
+	for (unsigned i = 0; i < s->worker_count; i++)
+		running += s->workers[i].joinable && worker_await(&s->workers[i]);
 	return running;
 }
 

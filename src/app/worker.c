@@ -150,6 +150,7 @@ static void serve(struct worker *w)
 		/* A connection that came before any loop ran holds up the acceptor: it looked at our state after it
 		 * said so, or we see that it said so. */
 		server_view_made_room(w->server);
+		sem_post(&w->begun);
 		error = loop_run(&w->loop);
 		if (error)
 			fail(w, "the event loop ended by itself", error);
@@ -171,6 +172,7 @@ static void *run(void *argument)
 		pin(w);
 	serve(w);
 	set_state(w, LOOP_STOPPED);
+	sem_post(&w->begun);
 	w->end_post.run = w->ended;
 	loop_post_always(w->control, &w->end_post);
 	return NULL;
@@ -178,11 +180,19 @@ static void *run(void *argument)
 
 bool worker_start(struct worker *w)
 {
+	sem_init(&w->begun, 0, 0);
 	int error = w->made ? pthread_create(&w->thread, NULL, run, w) : EINVAL;
 	if (error)
 		return fail(w, "cannot start the thread", -error);
 	w->joinable = true;
 	return true;
+}
+
+bool worker_await(struct worker *w)
+{
+	while (sem_wait(&w->begun) && errno == EINTR)
+		;
+	return atomic_load_explicit(&w->stats->status.state, memory_order_acquire) == LOOP_RUNNING;
 }
 
 void worker_join(struct worker *w)
