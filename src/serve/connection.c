@@ -257,8 +257,10 @@ static bool abort_exchange(struct connection *c)
 static bool step_ended(struct connection *c)
 {
 	struct mlserve_exchange *x = c->exchange;
-	if (!x->answer_closes && !exchange_body_is_done(x))
-		x->body_wanted = true;
+	if (!x->answer_closes && !exchange_body_is_done(x)) {
+		x->answer_closes = exchange_body_is_long(x);
+		x->body_wanted = !x->answer_closes;
+	}
 	bool body_done = x->answer_closes || x->body_ended || x->body_failed;
 	bool more_follows = body_done && !x->answer_closes && stream_bytes(&c->stream).length > 0;
 	if (more_follows && c->stream.segment.kind == SEGMENT_NONE && stream_room(&c->stream) >= PIPELINE_BYTES)
@@ -276,6 +278,9 @@ static bool step_exchange(struct connection *c)
 	bool called = exchange_advance(x);
 	if (x->phase == ANSWER_ABORTED)
 		return abort_exchange(c);
+	/* A direct write that failed leaves nothing to flush: nobody else would notice. */
+	if (c->stream.error)
+		return lose(c);
 	if (x->phase == ANSWER_ENDED)
 		return step_ended(c);
 	if (called)
@@ -346,14 +351,16 @@ static bool step_once(struct connection *c)
 static void settle(struct connection *c)
 {
 	struct stream *s = &c->stream;
-	if (c->state != CONNECTION_GONE && !stream_is_drained(s) && s->writable && stream_flush(s) == STREAM_FAILED)
+	bool waited = !stream_is_drained(s);
+	if (c->state != CONNECTION_GONE && waited && s->writable && stream_flush(s) == STREAM_FAILED)
 		lose(c);
 	if (c->state != CONNECTION_GONE && stream_wait(s) < 0)
 		lose(c);
 	if (c->state == CONNECTION_GONE)
 		return;
-	/* A budget, not the socket, stopped the flush: go on after the others. */
-	if (!stream_is_drained(s) && s->writable)
+	/* A budget, not the socket, stopped the flush: go on after the others. All written just now: no event will tell
+	 * the step. */
+	if (stream_is_drained(s) ? waited : s->writable)
 		loop_defer(c->context->loop, &c->task);
 	count_bytes(c);
 	wait_note(c);

@@ -83,6 +83,8 @@ void exchange_cut(struct mlserve_exchange *);
 /* Nothing of the request is left to read, so that the next one can follow. Takes body bytes that nobody wanted, if they
  * are here already and few. */
 bool exchange_body_is_done(struct mlserve_exchange *);
+/* What is left of the request body is too much, or nobody knows how much, to be read only to be dropped. */
+bool exchange_body_is_long(const struct mlserve_exchange *);
 
 /* ---- for handlers of ours ------------------------------------------------------------ */
 

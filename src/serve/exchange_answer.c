@@ -10,9 +10,6 @@
 #include <string.h>
 
 enum {
-	DRAIN_BYTES =
-	        64 *
-	        1024, /* an unread request body up to this size is read and dropped, a larger one ends the connection */
 	DIRECT_BYTES = 4096, /* larger writes go out from where they lie */
 	COPY_BYTES = 4096,   /* smaller memory is copied behind the head */
 	CHUNK_OVERHEAD = 18 + 2,
@@ -51,10 +48,12 @@ static bool can_go_on(const struct mlserve_exchange *x)
 		return false;
 	if (l->keepalive_requests && x->connection->request_count >= l->keepalive_requests)
 		return false;
-	if (x->body_ended)
+	/* A handler that has begun to read the body reads it to its end; one that does not is seen when it has ended.
+	 */
+	if (x->body_ended || x->body_taken || x->body_wanted)
 		return true;
 	/* An unread body: one that the client holds back, or a long one, is not waited for (RFC 9112 9.3). */
-	return !x->continue_due && x->head.body_length != LENGTH_UNKNOWN && x->body_left <= DRAIN_BYTES;
+	return !x->continue_due && !exchange_body_is_long(x);
 }
 
 static size_t put_text(char *to, struct slice text)
@@ -247,6 +246,7 @@ size_t mlserve_answer_write(struct mlserve_exchange *x, const void *data, size_t
 	MUST(x->phase == ANSWER_BODY);
 	if (x->answer_bodyless)
 		return length;
+	size_t given = length;
 	if (x->answer_left >= 0 && (int64_t)length > x->answer_left) {
 		log_error("route %s: handler %s wrote more than it announced", x->route->name, x->route->handler_name);
 		length = (size_t)x->answer_left;
@@ -254,10 +254,10 @@ size_t mlserve_answer_write(struct mlserve_exchange *x, const void *data, size_t
 	size_t taken = x->answer_chunked ? write_chunks(x, data, length) : write_plain(x, data, length);
 	if (x->answer_left >= 0)
 		x->answer_left -= (int64_t)taken;
-	if (taken < length)
-		x->more_wanted = true;
+	x->more_wanted |= taken < length;
 	connection_touch(x->connection);
-	return taken;
+	/* What is too much is swallowed: a handler that saw less taken would wait for more(), which never comes. */
+	return taken < length ? taken : given;
 }
 
 /* Whether the body, announced with a length, still takes these bytes as a segment. */

@@ -4,6 +4,8 @@
 #include "serve/exchange.h"
 #include <string.h>
 
+enum { DRAIN_BYTES = 64 * 1024 }; /* so much of an unread body is read and dropped, a longer one ends the connection */
+
 struct slice mlserve_request_method(const struct mlserve_exchange *x)
 {
 	return x->head.method_text;
@@ -188,6 +190,11 @@ enum mlserve_body mlserve_request_body(struct mlserve_exchange *x, struct slice 
 			return fail(x, 400, "The connection broke within the request body.");
 		}
 	}
+}
+
+bool exchange_body_is_long(const struct mlserve_exchange *x)
+{
+	return x->head.body_length == LENGTH_UNKNOWN || x->body_left > DRAIN_BYTES;
 }
 
 bool exchange_body_is_done(struct mlserve_exchange *x)
