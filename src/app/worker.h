@@ -25,7 +25,7 @@ struct worker {
 	struct post end_post, drain_post, cut_post;
 	sem_t begun; /* by the thread, once its state is no longer LOOP_STARTING */
 	pthread_t thread;
-	bool made, joinable, draining, pinned;
+	bool made, joinable, draining, cut;
 	int cpu; /* with pin_loops, else -1 */
 };
 

@@ -177,7 +177,7 @@ static void build_section(struct build *b, const struct draft_section *d, struct
 	size_t faults_before = b->draft->faults->count;
 	const struct mlserve_option *own = options_kinds[d->kind].options, *more = find_handler(b, d);
 	*s = (struct mlserve_settings){b->config, d->kind, b->config->counts[d->kind], d->name, d->title, d->place,
-	        make_settings(b, own, more), options_count(own) + (more ? options_count(more) : 0)};
+	        make_settings(b, own, more), options_count(own) + (more ? options_count(more) : 0), false};
 	if (!s->settings) {
 		b->draft->exhausted = true;
 		s->count = 0;
