@@ -48,12 +48,9 @@ static bool can_go_on(const struct mlserve_exchange *x)
 		return false;
 	if (l->keepalive_requests && x->connection->request_count >= l->keepalive_requests)
 		return false;
-	/* A handler that has begun to read the body reads it to its end; one that does not is seen when it has ended.
-	 */
-	if (x->body_ended || x->body_taken || x->body_wanted)
-		return true;
-	/* An unread body: one that the client holds back, or a long one, is not waited for (RFC 9112 9.3). */
-	return !x->continue_due && !exchange_body_is_long(x);
+	/* What is left of the body: one that the client holds back, or a long one, is not waited for (RFC 9112 9.3),
+	 * also when the handler has begun to read it: an answer that comes before its end may be a refusal. */
+	return x->body_ended || (!x->continue_due && !exchange_body_is_long(x));
 }
 
 static size_t put_text(char *to, struct slice text)
