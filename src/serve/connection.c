@@ -325,6 +325,9 @@ static void settle(struct connection *c)
 	struct stream *s = &c->stream;
 	if (c->state != CONNECTION_GONE && !stream_is_drained(s) && s->writable && stream_flush(s) == STREAM_FAILED)
 		lose(c);
+	/* An answer that is still being made has no reader. */
+	if (c->client_gone && c->state == CONNECTION_EXCHANGE)
+		lose(c);
 	bool idle = c->state == CONNECTION_HEAD && !c->head_begun && stream_is_drained(s) && !wait_is_fresh(c);
 	if (c->state != CONNECTION_GONE && ((idle && c->context->draining) || stream_wait(s) < 0))
 		lose(c);
@@ -358,9 +361,8 @@ static void on_ready(struct watch *w, uint32_t events)
 {
 	struct connection *c = CONTAINER_OF(w, struct connection, stream.watch);
 	stream_note(&c->stream, events);
-	/* Reset, or both sides ended: an answer that is still being made has no reader. */
-	if ((events & (EPOLLHUP | EPOLLERR)) && c->state == CONNECTION_EXCHANGE)
-		lose(c);
+	/* Reset, or both sides ended. It may come together with the last request, and it is told once. */
+	c->client_gone |= (events & (EPOLLHUP | EPOLLERR)) != 0;
 	connection_step(c);
 }
 
