@@ -8,6 +8,7 @@
 #include "app/accept_set.h"
 #include "app/listeners.h"
 #include <pthread.h>
+#include <semaphore.h>
 
 struct worker {
 	struct loop loop;
@@ -23,7 +24,8 @@ struct worker {
 	        struct loop *control, struct post *); /* runs in the control thread when the thread is about to end */
 	struct post end_post, drain_post, cut_post;
 	pthread_t thread;
-	bool made, joinable, draining, pinned;
+	sem_t *started; /* posted when the loop runs, or cannot */
+	bool made, joinable, draining, cut;
 	int cpu; /* with pin_loops, else -1 */
 };
 

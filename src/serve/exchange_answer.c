@@ -10,9 +10,6 @@
 #include <string.h>
 
 enum {
-	DRAIN_BYTES =
-	        64 *
-	        1024, /* an unread request body up to this size is read and dropped, a larger one ends the connection */
 	DIRECT_BYTES = 4096, /* larger writes go out from where they lie */
 	COPY_BYTES = 4096,   /* smaller memory is copied behind the head */
 	CHUNK_OVERHEAD = 18 + 2,
@@ -51,10 +48,12 @@ static bool can_go_on(const struct mlserve_exchange *x)
 		return false;
 	if (l->keepalive_requests && x->connection->request_count >= l->keepalive_requests)
 		return false;
-	if (x->body_ended)
+	/* A handler that has begun to read the body reads it to its end; one that does not is seen when it has ended.
+	 */
+	if (x->body_ended || x->body_taken || x->body_wanted)
 		return true;
 	/* An unread body: one that the client holds back, or a long one, is not waited for (RFC 9112 9.3). */
-	return !x->continue_due && x->head.body_length != LENGTH_UNKNOWN && x->body_left <= DRAIN_BYTES;
+	return !x->continue_due && !exchange_body_is_long(x);
 }
 
 static size_t put_text(char *to, struct slice text)
@@ -267,8 +266,13 @@ static bool takes_segment(struct mlserve_exchange *x, int64_t length)
 	close_head(x);
 	if (x->phase == ANSWER_ABORTED)
 		return false;
-	MUST(x->phase == ANSWER_BODY && !x->answer_chunked && length >= 0 &&
-	        (x->answer_left < 0 || length <= x->answer_left));
+	MUST(x->phase == ANSWER_BODY && length >= 0);
+	if (x->answer_chunked || (x->answer_left >= 0 && length > x->answer_left)) {
+		log_error("route %s: handler %s: a body given as a whole must have the announced length",
+		        x->route->name, x->route->handler_name);
+		lose(x);
+		return false;
+	}
 	if (x->answer_left >= 0)
 		x->answer_left -= length;
 	connection_touch(x->connection);
@@ -306,6 +310,7 @@ void mlserve_answer_file(
 void mlserve_answer_end_with(struct mlserve_exchange *x, struct slice trailers)
 {
 	x->served = false;
+	exchange_stop_waiting(x);
 	close_head(x);
 	if (x->phase == ANSWER_ABORTED)
 		return;
@@ -320,6 +325,7 @@ void mlserve_answer_end_with(struct mlserve_exchange *x, struct slice trailers)
 	if (!x->answer_bodyless && x->answer_left > 0)
 		return lose(x);
 	x->phase = ANSWER_ENDED;
+	exchange_stop_waiting(x);
 	connection_touch(x->connection);
 }
 
@@ -368,7 +374,7 @@ void mlserve_answer_error(struct mlserve_exchange *x, unsigned status, struct sl
 	mlserve_answer_fields(x, fields);
 	mlserve_answer_memory(x, page, length, NULL, NULL); /* is copied: ERROR_PAGE_BYTES <= COPY_BYTES */
 	mlserve_answer_end(x);
-	log_line(status < 500 ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO, "%s: %u: %s",
+	log_line(status < 500 || !context_may_log(x->context) ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO, "%s: %u: %s",
 	        x->route ? x->route->name : x->listener->name, status, x->error_reason ? x->error_reason : "-");
 }
 

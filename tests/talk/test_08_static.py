@@ -337,7 +337,7 @@ def test_a_file_whose_size_is_a_lie_ends_short_at_once(serve):
     server = serve(CONF.replace("$root", "/sys/kernel").replace("/sys/kernel/dir", "/sys/kernel"))
     start = time.monotonic()
     with server.connect() as client:
-        client.send(request("GET", "/uevent_seqnum"))
+        client.send(request("GET", "/uevent_seqnum", "Connection: close"))
         data, _ = client.rest()
     assert time.monotonic() - start < allow(2)
     assert data.startswith(b"HTTP/1.1 ")
