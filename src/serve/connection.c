@@ -273,14 +273,12 @@ static bool step_ended(struct connection *c)
 static bool step_exchange(struct connection *c)
 {
 	struct mlserve_exchange *x = c->exchange;
+	/* A direct write that failed leaves nothing to flush: nobody else would notice. */
 	if (c->stream.error)
 		return lose(c);
 	bool called = exchange_advance(x);
 	if (x->phase == ANSWER_ABORTED)
 		return abort_exchange(c);
-	/* A direct write that failed leaves nothing to flush: nobody else would notice. */
-	if (c->stream.error)
-		return lose(c);
 	if (x->phase == ANSWER_ENDED)
 		return step_ended(c);
 	if (called)
