@@ -158,30 +158,21 @@ static void prepare_worker(struct server *s, unsigned i)
 	w->listeners = &s->listeners;
 	w->routes = s->routes;
 	w->control = &s->control;
-	w->started = &s->started;
 	w->ended = shutdown_on_worker_ended;
 	w->cpu = mlserve_setting_number(settings_of(s), "pin_loops") ? cpus_at(i) : -1;
 }
 
-/* Returns how many loops run. */
+/* Returns how many loops run. No connection is accepted before: there would be nobody to take it. */
 static unsigned start_workers(struct server *s)
 {
-	unsigned threads = 0;
-	sem_init(&s->started, 0, 0);
+	unsigned running = 0;
 	for (unsigned i = 0; i < s->worker_count; i++) {
 		prepare_worker(s, i);
-		bool started =
-		        worker_init(&s->workers[i], i, s->view.stall_threshold_ns) && worker_start(&s->workers[i]);
-		threads += started;
-		s->ended += !started;
+		if (!worker_init(&s->workers[i], i, s->view.stall_threshold_ns) || !worker_start(&s->workers[i]))
+			s->ended++;
 	}
-	/* No connection is accepted before there is somebody to take it. */
-	for (unsigned i = 0; i < threads; i++)
-		while (sem_wait(&s->started))
-			MUST(errno == EINTR);
-	unsigned running = 0;
 	for (unsigned i = 0; i < s->worker_count; i++)
-		running += atomic_load(&s->stats[i].status.state) == LOOP_RUNNING;
+		running += s->workers[i].joinable && worker_await(&s->workers[i]);
 	return running;
 }
 

@@ -21,7 +21,6 @@ struct server {
 	struct worker *workers;
 	unsigned worker_count;
 	struct acceptor acceptor;
-	sem_t started; /* posted by each worker's thread */
 
 	struct loop control;
 	bool control_made;

@@ -163,19 +163,17 @@ static void serve(struct worker *w)
 {
 	if (!context_init(&w->context, &w->loop, w->routes, w->server, w->view, w->listeners->max_fields)) {
 		fail(w, "no memory for the loop's connections", -ENOMEM);
-		sem_post(w->started);
 		return;
 	}
 	int error = open_own_sockets(w);
 	if (error) {
 		fail(w, "cannot accept connections", error);
-		sem_post(w->started);
 	} else {
 		set_state(w, LOOP_RUNNING);
-		sem_post(w->started);
 		/* A connection that came before any loop ran holds up the acceptor: it looked at our state after it
 		 * said so, or we see that it said so. */
 		server_view_made_room(w->server);
+		sem_post(&w->begun);
 		error = loop_run(&w->loop);
 		if (error)
 			fail(w, "the event loop ended by itself", error);
@@ -199,6 +197,7 @@ static void *run(void *argument)
 		pin(w);
 	serve(w);
 	set_state(w, LOOP_STOPPED);
+	sem_post(&w->begun);
 	w->end_post.run = w->ended;
 	loop_post_always(w->control, &w->end_post);
 	return NULL;
@@ -206,11 +205,19 @@ static void *run(void *argument)
 
 bool worker_start(struct worker *w)
 {
+	sem_init(&w->begun, 0, 0);
 	int error = w->made ? pthread_create(&w->thread, NULL, run, w) : EINVAL;
 	if (error)
 		return fail(w, "cannot start the thread", -error);
 	w->joinable = true;
 	return true;
+}
+
+bool worker_await(struct worker *w)
+{
+	while (sem_wait(&w->begun) && errno == EINTR)
+		;
+	return atomic_load_explicit(&w->stats->status.state, memory_order_acquire) == LOOP_RUNNING;
 }
 
 void worker_join(struct worker *w)

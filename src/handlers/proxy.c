@@ -220,12 +220,17 @@ static enum forward_step pass_body(struct forward *f)
 	case LINK_DONE:
 		break;
 	case LINK_AGAIN:
+		/* The head does not wait for a body that may be long in coming. */
+		if (!f->body_has_begun)
+			mlserve_answer_write(f->exchange, NULL, 0);
+		f->body_has_begun = true;
 		return FORWARD_WAITS;
 	case LINK_END:
 		return finish(f);
 	default:
 		return forward_fail(f, 502, f->link->reason);
 	}
+	f->body_has_begun = true;
 	size_t taken = mlserve_answer_write(f->exchange, data.data, data.length);
 	link_take_body(f->link, taken);
 	f->client_is_full = taken < data.length;

@@ -45,7 +45,8 @@ struct forward {
 	bool first_is_lost; /* it was given back */
 	int64_t taken;      /* body bytes taken from the client */
 
-	bool has_begun; /* the final answer */
+	bool has_begun;      /* the final answer */
+	bool body_has_begun; /* the client has the head whole */
 	bool client_is_full;
 	unsigned interim_count;
 	size_t interim_bytes;

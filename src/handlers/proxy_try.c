@@ -8,6 +8,7 @@
 #include "handlers/proxy_forward.h"
 #include "serve/exchange.h"
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 static const int64_t LOG_EVERY_NS = NS_PER_S;
@@ -99,6 +100,8 @@ static void answer_failure(struct forward *f)
 {
 	struct mlserve_exchange *x = f->exchange;
 	if (f->has_begun) {
+		/* With its head whole, so that the client sees what is missing. */
+		mlserve_answer_write(x, NULL, 0);
 		mlserve_answer_abort(x);
 		return;
 	}

@@ -154,6 +154,8 @@ static bool read_more(struct connection *c)
 {
 	switch (stream_read(&c->stream)) {
 	case STREAM_DONE:
+		/* May have been sent after the turn's look at the sockets, knowing the last answer. */
+		c->context->loop->epoch += c->head_begun || c->answered_epoch == c->context->loop->epoch;
 		note_head(c);
 		return true;
 	case STREAM_FULL:
@@ -228,6 +230,7 @@ static bool finish_exchange(struct connection *c)
 	count_answer(c);
 	exchange_free(x);
 	c->exchange = NULL;
+	c->answered_epoch = c->context->loop->epoch;
 	if (closes)
 		return end(c, may_send);
 	stream_unpin(&c->stream);

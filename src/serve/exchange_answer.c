@@ -241,6 +241,7 @@ static size_t write_plain(struct mlserve_exchange *x, const char *data, size_t l
 size_t mlserve_answer_write(struct mlserve_exchange *x, const void *data, size_t length)
 {
 	close_head(x);
+	connection_touch(x->connection);
 	if (x->phase == ANSWER_ABORTED || length == 0)
 		return length;
 	MUST(x->phase == ANSWER_BODY);
@@ -255,7 +256,6 @@ size_t mlserve_answer_write(struct mlserve_exchange *x, const void *data, size_t
 	if (x->answer_left >= 0)
 		x->answer_left -= (int64_t)taken;
 	x->more_wanted |= taken < length;
-	connection_touch(x->connection);
 	/* What is too much is swallowed: a handler that saw less taken would wait for more(), which never comes. */
 	return taken < length ? taken : given;
 }

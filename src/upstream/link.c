@@ -102,6 +102,8 @@ struct link *link_open(struct pool *pool, uint16_t server, int *ret_error)
 	list_init(&l->age);
 	task_init(&l->again, on_again);
 	error = stream_wait(&l->stream);
+	/* A server speaks when it was asked, and then there is an event. */
+	l->stream.readable = false;
 	if (!error)
 		return l;
 	stream_close(&l->stream);

@@ -6,6 +6,8 @@
 static const struct head_limits limits = {
         .line_bytes = 8192, .head_bytes = LINK_HEAD_BYTES, .fields = LINK_HEAD_FIELDS};
 
+static const char too_long[] = "answer head longer than the limit of 65536 bytes";
+
 static enum link_result fail(struct link *l, const char *reason)
 {
 	l->reason = reason;
@@ -30,10 +32,13 @@ static enum link_result look_for_head(struct link *l, enum method to, struct res
 		return LINK_AGAIN;
 	switch (response_scan(&l->scan, bytes.data, bytes.length, &limits, &length, &reason)) {
 	case HEAD_MORE:
+		/* Something else than HTTP may never send a line's end. */
+		if (memcmp(bytes.data, "HTTP/1.", bytes.length < 7 ? bytes.length : 7) != 0)
+			return refuse(l, "answer is not HTTP/1.x");
 		return bytes.length > LINK_HEAD_BYTES ? refuse(l, "answer head over the limit of 65536 bytes")
 		                                      : LINK_AGAIN;
 	case HEAD_REFUSED:
-		return refuse(l, reason);
+		return refuse(l, bytes.length > LINK_HEAD_BYTES ? too_long : reason);
 	case HEAD_READY:
 		break;
 	}
@@ -51,7 +56,7 @@ static enum link_result make_room(struct link *l)
 	if (room > LINK_HEAD_BYTES + BLOCK_BYTES)
 		room = LINK_HEAD_BYTES + BLOCK_BYTES;
 	if (room <= l->stream.in_capacity)
-		return refuse(l, "answer head over the limit of 65536 bytes");
+		return refuse(l, too_long);
 	return stream_grow(&l->stream, room) ? LINK_DONE : fail(l, "no memory");
 }
 
