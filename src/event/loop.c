@@ -101,12 +101,13 @@ void loop_unregister(struct watch *w, int fd)
 
 /* ---- deadlines -------------------------------------------------------------------- */
 
-/* libev counts from its own cached time, which may be a long turn ago. */
+/* libev counts from its own cached time, which may be a long turn ago, or older than the loop when it does not run yet.
+ */
 static void start_ev_timer(struct loop *l, ev_timer *timer, int64_t after_ns)
 {
-	int64_t since_ns = clock_now_ns() - l->ev_now_ns;
+	ev_now_update(l->ev);
 	ev_timer_stop(l->ev, timer);
-	ev_timer_set(timer, (double)(after_ns + since_ns) / (double)NS_PER_S, 0.);
+	ev_timer_set(timer, (double)after_ns / (double)NS_PER_S, 0.);
 	ev_timer_start(l->ev, timer);
 }
 
@@ -267,7 +268,7 @@ static void on_awake(struct ev_loop *ev, ev_check *check, int events)
 {
 	struct loop *l = CONTAINER_OF(check, struct loop, after_sleep);
 	(void)ev, (void)events;
-	l->now_ns = l->ev_now_ns = clock_now_ns();
+	l->now_ns = clock_now_ns();
 	l->second = stats_second(l->stats, l->now_ns);
 	atomic_store_explicit(&l->stats->status.busy_since_ns, l->now_ns, memory_order_relaxed);
 	mailbox_awake(&l->mailbox);
@@ -318,10 +319,10 @@ static int make_set(struct loop *l)
 	if (l->set_fd < 0)
 		return -errno;
 	l->ev = ev_loop_new(EVBACKEND_EPOLL | EVFLAG_NOENV);
-	l->ev_now_ns = clock_now_ns(); /* for timers that start before the first turn */
+	clock_now_ns(); /* for timers that start before the first turn */
 	if (!l->ev)
 		return errno ? -errno : -ENOMEM;
-	l->ev_now_ns = clock_now_ns(); /* for timers that start before the first turn */
+	clock_now_ns(); /* for timers that start before the first turn */
 	ev_io_init(&l->set_watch, on_set_ready, l->set_fd, EV_READ);
 	/* Before timers: what came in time must be seen before its timeout. */
 	ev_set_priority(&l->set_watch, 1);
@@ -381,7 +382,7 @@ void loop_fini(struct loop *l)
 int loop_run(struct loop *l)
 {
 	ev_now_update(l->ev);
-	l->now_ns = l->ev_now_ns = clock_now_ns();
+	l->now_ns = clock_now_ns();
 	l->second = stats_second(l->stats, l->now_ns);
 	ev_run(l->ev, 0);
 	return l->stopping ? 0 : -EIO;

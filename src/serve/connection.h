@@ -41,7 +41,7 @@ struct connection {
 	struct address peer;
 	uint8_t state;   /* enum connection_state */
 	uint8_t waiting; /* enum wait: for what, when the step last ended */
-	bool stepping, head_begun, counted_idle;
+	bool stepping, head_begun, counted_idle, client_gone;
 	bool lingers; /* the client may still be sending when all is written */
 	bool resets;  /* a clean end would look like the end of the answer, or nobody reads what is left */
 };
