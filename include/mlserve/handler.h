@@ -181,8 +181,9 @@ MLSERVE_API void mlserve_answer_fields(struct mlserve_exchange *, struct mlserve
 /* Writes body bytes; returns how many were taken (maybe 0). Less than given: more() comes when there is room. Writing
  * nothing sends the head alone, for a body that may be long in coming. */
 MLSERVE_API size_t mlserve_answer_write(struct mlserve_exchange *, const void *data, size_t length);
-/* The whole body, or all of its rest, as memory or as part of a file. The bytes, or the descriptor, must stay valid
- * until `done(argument)` is called, once, in this loop's thread, when nothing needs them any more. done may be NULL. */
+/* The whole body, or all of its rest, of an announced length, as memory or as part of a file. The bytes, or the
+ * descriptor, must stay valid until `done(argument)` is called, once, in this loop's thread, when nothing needs them
+ * any more. done may be NULL. */
 MLSERVE_API void mlserve_answer_memory(
         struct mlserve_exchange *, const void *data, size_t length, void (*done)(void *), void *argument);
 MLSERVE_API void mlserve_answer_file(

@@ -10,11 +10,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { BATCH = 64, RETRY_US = 100 * 1000 };
+enum { BATCH = 64, ERRORS_IN_A_ROW = 16, RETRY_US = 100 * 1000 };
 
 static void on_retry(struct timer *t)
 {
-	accept_set_resume(CONTAINER_OF(t, struct accept_set, retry));
+	struct accept_set *s = CONTAINER_OF(t, struct accept_set, retry);
+	if (s->finishing && s->try_finish)
+		s->try_finish(s);
+	else
+		accept_set_resume(s);
 }
 
 static int open_reserve(void)
@@ -24,7 +28,7 @@ static int open_reserve(void)
 
 int accept_set_init(struct accept_set *s, struct loop *l, struct acceptor_figures *figures, size_t capacity)
 {
-	*s = (struct accept_set){.loop = l, .figures = figures, .held.fd = -1};
+	*s = (struct accept_set){.loop = l, .figures = figures, .reserve_fd = -1, .held.fd = -1};
 	timer_init(&s->retry, on_retry);
 	s->sockets = calloc(capacity + 1, sizeof *s->sockets);
 	s->reserve_fd = open_reserve();
@@ -53,6 +57,8 @@ static bool hand_on(struct accept_set *s, const struct listener_settings *listen
 	s->held.listener = listener;
 	s->held.peer = *peer;
 	pause_set(s);
+	/* Whoever makes room says so; but a held socket must not depend on that alone. */
+	timer_start(s->loop, &s->retry, RETRY_US);
 	return false;
 }
 
@@ -80,8 +86,10 @@ static bool survive(struct accept_set *s, const struct accept_socket *socket, in
 	if (error == EINTR)
 		return true;
 	count(&s->figures->errors);
+	s->errors_in_a_row++;
 	/* accept(2): errors of the new connection itself, which is gone; the next one may be well. */
-	if (error != EMFILE && error != ENFILE && error != ENOBUFS && error != ENOMEM)
+	bool shortage = error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+	if (!shortage && s->errors_in_a_row < ERRORS_IN_A_ROW)
 		return true;
 	int64_t now_ns = clock_now_ns();
 	if (now_ns - s->logged_ns > NS_PER_S)
@@ -110,6 +118,7 @@ static void accept_batch(struct accept_set *s, const struct accept_socket *socke
 			continue;
 		}
 		count(&s->figures->accepted);
+		s->errors_in_a_row = 0;
 		/* The address of a unix socket's client is empty: length is that of the family alone. */
 		struct address peer = address_of((struct sockaddr *)&storage, length);
 		if (!hand_on(s, socket->socket->settings, fd, &peer))
@@ -141,6 +150,18 @@ int accept_set_add(struct accept_set *s, struct listener_socket *listener)
 	return loop_register_listener(&socket->watch, listener->fd);
 }
 
+/* false: one of them could not be registered. */
+static bool watch_again(struct accept_set *s)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		struct accept_socket *socket = &s->sockets[i];
+		if (socket->socket->fd >= 0 && !socket->watch.registered &&
+		        loop_register_listener(&socket->watch, socket->socket->fd))
+			return false;
+	}
+	return true;
+}
+
 void accept_set_resume(struct accept_set *s)
 {
 	if (!s->paused || s->finished)
@@ -148,39 +169,57 @@ void accept_set_resume(struct accept_set *s)
 	if (s->held.fd >= 0) {
 		int fd = s->held.fd;
 		s->held.fd = -1;
-		if (!s->take(s, s->held.listener, fd, &s->held.peer)) {
-			s->held.fd = fd;
+		s->paused = false;
+		if (!hand_on(s, s->held.listener, fd, &s->held.peer))
 			return;
-		}
 	}
-	s->paused = false;
-	timer_stop(s->loop, &s->retry);
-	for (size_t i = 0; i < s->count; i++)
-		if (loop_register_listener(&s->sockets[i].watch, s->sockets[i].socket->fd))
-			timer_start(s->loop, &s->retry, RETRY_US);
+	s->paused = !watch_again(s);
+	if (s->paused)
+		timer_start(s->loop, &s->retry, RETRY_US);
+	else
+		timer_stop(s->loop, &s->retry);
 }
 
-void accept_set_finish(struct accept_set *s)
+static void close_socket(struct accept_socket *s)
+{
+	struct listener_socket *socket = s->socket;
+	loop_unregister(&s->watch, socket->fd);
+	listeners_close(socket);
+}
+
+bool accept_set_finish(struct accept_set *s)
 {
 	enum { AT_MOST = 65536 }; /* longer than any backlog */
+	s->finishing = true;
 	accept_set_resume(s);
-	for (size_t i = 0; i < s->count; i++) {
+	for (size_t i = 0; i < s->count && !s->paused; i++) {
 		struct listener_socket *socket = s->sockets[i].socket;
+		if (socket->fd < 0)
+			continue;
 		/* A connection that the kernel accepts between the last accept4 and the close would be reset: with no
 		 * room in the queue its client tries again, and is refused. A socket that was passed in goes on
 		 * listening elsewhere. */
 		if (!socket->passed_name)
 			listen(socket->fd, 0);
 		accept_batch(s, &s->sockets[i], AT_MOST);
-		loop_unregister(&s->sockets[i].watch, socket->fd);
-		listener_close(&socket->fd, socket->passed_name ? NULL : &socket->endpoint);
+		if (!s->paused)
+			close_socket(&s->sockets[i]);
 	}
+	if (s->paused)
+		return false;
+	accept_set_close(s);
+	return true;
+}
+
+void accept_set_close(struct accept_set *s)
+{
 	s->paused = s->finished = true;
 	timer_stop(s->loop, &s->retry);
-	if (s->held.fd >= 0) {
+	for (size_t i = 0; i < s->count; i++)
+		close_socket(&s->sockets[i]);
+	if (s->held.fd >= 0)
 		count(&s->figures->refused);
-		fd_close(&s->held.fd);
-	}
+	fd_close(&s->held.fd);
 }
 
 void accept_set_fini(struct accept_set *s)

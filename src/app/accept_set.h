@@ -28,12 +28,14 @@ struct accept_set {
 	 * resume. */
 	bool (*take)(struct accept_set *, const struct listener_settings *, int fd, const struct address *);
 	void (*begin_batch)(struct accept_set *); /* may be NULL */
+	void (*try_finish)(struct accept_set *);  /* accept_set_finish found no room and may again; may be NULL */
 	void *owner;
 
 	struct accept_socket *sockets;
 	size_t count;
 	int reserve_fd;
-	bool paused, finished;
+	bool paused, finishing, finished;
+	unsigned errors_in_a_row;
 	struct timer retry;
 	int64_t logged_ns;
 	struct { /* accepted, not yet taken */
@@ -48,8 +50,11 @@ int accept_set_init(struct accept_set *, struct loop *, struct acceptor_figures 
 /* Uses the socket until accept_set_finish or _fini. 0 or a negative errno. */
 int accept_set_add(struct accept_set *, struct listener_socket *);
 void accept_set_resume(struct accept_set *);
-/* Accepts and hands on all that the kernel has queued, and closes the sockets. */
-void accept_set_finish(struct accept_set *);
+/* Accepts and hands on all that the kernel has queued, and closes the sockets. false: the taker had no room; call it
+ * again when there is some. */
+bool accept_set_finish(struct accept_set *);
+/* Closes the sockets and what waits in them. */
+void accept_set_close(struct accept_set *);
 void accept_set_fini(struct accept_set *);
 
 #endif

@@ -8,14 +8,6 @@
 
 enum { MAILBOX_CAPACITY = 16 };
 
-static uint64_t open_connections(const struct acceptor *a)
-{
-	int64_t open = 0;
-	for (unsigned i = 0; i < a->worker_count; i++)
-		open += loop_view_connections(a->workers[i].view);
-	return (uint64_t)open;
-}
-
 /* The loop that fits best takes it, or the next best one when its mailbox is full. */
 static bool place(struct acceptor *a, const struct listener_settings *listener, int fd, const struct address *peer)
 {
@@ -34,7 +26,8 @@ static bool place(struct acceptor *a, const struct listener_settings *listener, 
 
 static bool try_once(struct acceptor *a, const struct listener_settings *listener, int fd, const struct address *peer)
 {
-	return open_connections(a) < a->max_connections && place(a, listener, fd, peer);
+	return (a->accepts.finishing || server_view_connections(a->server) < a->server->max_connections) &&
+	       place(a, listener, fd, peer);
 }
 
 static bool take(struct accept_set *s, const struct listener_settings *listener, int fd, const struct address *peer)
@@ -53,12 +46,26 @@ static void begin_batch(struct accept_set *s)
 	dispatch_look(&a->dispatch, clock_now_ns());
 }
 
+static void finish(struct acceptor *a)
+{
+	if (accept_set_finish(&a->accepts))
+		loop_stop(&a->loop);
+}
+
+static void try_finish(struct accept_set *s)
+{
+	finish(s->owner);
+}
+
 static void on_wake(struct loop *l, struct post *post)
 {
 	struct acceptor *a = l->owner;
 	(void)post;
 	atomic_store_explicit(&a->wake_posted, false, memory_order_release);
-	accept_set_resume(&a->accepts);
+	if (a->accepts.finishing)
+		finish(a);
+	else
+		accept_set_resume(&a->accepts);
 }
 
 void acceptor_wake(struct acceptor *a)
@@ -72,7 +79,14 @@ static void on_finish(struct loop *l, struct post *post)
 {
 	struct acceptor *a = l->owner;
 	(void)post;
-	accept_set_finish(&a->accepts);
+	finish(a);
+}
+
+static void on_close(struct loop *l, struct post *post)
+{
+	struct acceptor *a = l->owner;
+	(void)post;
+	accept_set_close(&a->accepts);
 	loop_stop(l);
 }
 
@@ -98,6 +112,7 @@ int acceptor_init(struct acceptor *a, enum dispatch_policy policy, const struct 
 	if (error)
 		return error;
 	a->made = true;
+	a->accepts.reserve_fd = a->accepts.held.fd = -1;
 	a->loop.owner = a;
 	a->wake_post.run = on_wake;
 	a->skip = calloc(a->worker_count, sizeof *a->skip);
@@ -106,6 +121,7 @@ int acceptor_init(struct acceptor *a, enum dispatch_policy policy, const struct 
 	error = accept_set_init(&a->accepts, &a->loop, &a->server->acceptor, listeners->socket_count);
 	a->accepts.take = take;
 	a->accepts.begin_batch = begin_batch;
+	a->accepts.try_finish = try_finish;
 	a->accepts.owner = a;
 	for (size_t i = 0; !error && i < listeners->socket_count; i++) {
 		struct listener_socket *s = &listeners->sockets[i];
@@ -126,8 +142,11 @@ void acceptor_fini(struct acceptor *a)
 {
 	if (!a->made)
 		return;
-	if (a->joinable)
+	a->close_post.run = on_close;
+	if (a->joinable) {
+		loop_post_always(&a->loop, &a->close_post);
 		pthread_join(a->thread, NULL);
+	}
 	accept_set_fini(&a->accepts);
 	loop_fini(&a->loop);
 	dispatch_fini(&a->dispatch);

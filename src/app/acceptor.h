@@ -14,24 +14,24 @@ struct acceptor {
 	struct worker *workers;
 	unsigned worker_count;
 	struct server_view *server;
-	uint64_t max_connections;
 	bool *skip; /* loops that refused the present connection */
 	struct loop *control;
 	void (*finished)(
 	        struct loop *control, struct post *); /* in the control thread: all that was queued is handed over */
-	struct post finish_post, finished_post, wake_post;
+	struct post finish_post, close_post, finished_post, wake_post;
 	atomic_bool wake_posted;
 	pthread_t thread;
 	bool made, joinable;
 };
 
-/* Control thread; workers, server, max_connections, control and finished are set before. 0 or a negative errno. */
+/* Control thread; workers, server, control and finished are set before. 0 or a negative errno. */
 int acceptor_init(struct acceptor *, enum dispatch_policy, const struct listeners *);
 int acceptor_start(struct acceptor *);
 /* Any thread: a loop took or closed something, so there may be room again. */
 void acceptor_wake(struct acceptor *);
 /* Control thread: accepts what the kernel has queued and ends the thread; `finished` follows. */
 void acceptor_finish(struct acceptor *);
+/* Ends the thread whatever the kernel has queued, and frees. */
 void acceptor_fini(struct acceptor *);
 
 #endif

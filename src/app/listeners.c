@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static int64_t ns_of(const struct mlserve_settings *s, const char *name)
 {
@@ -196,11 +198,22 @@ static int adopt_others(struct listeners *l, size_t first)
 	}
 }
 
+static void note_file(struct listener_socket *s)
+{
+	struct stat status;
+	if (s->endpoint.to.any.sa_family == AF_UNIX && lstat(s->endpoint.to.un.sun_path, &status) == 0) {
+		s->device = status.st_dev;
+		s->inode = status.st_ino;
+	}
+}
+
 static int open_one(struct listeners *l, size_t index)
 {
 	struct listener_socket *s = &l->sockets[index];
 	if (!s->passed_name) {
 		s->fd = listener_open(&s->endpoint, s->backlog, s->flags);
+		if (s->fd >= 0)
+			note_file(s);
 		return s->fd < 0 ? s->fd : 0;
 	}
 	int error = adopt(s);
@@ -235,14 +248,20 @@ bool listeners_open(struct listeners *l, char *error, size_t error_bytes)
 	return true;
 }
 
+void listeners_close(struct listener_socket *s)
+{
+	struct stat status;
+	const char *path = s->endpoint.to.un.sun_path;
+	bool has_file = s->fd >= 0 && !s->passed_name && s->endpoint.to.any.sa_family == AF_UNIX;
+	if (has_file && lstat(path, &status) == 0 && status.st_dev == s->device && status.st_ino == s->inode)
+		unlink(path);
+	fd_close(&s->fd);
+}
+
 void listeners_fini(struct listeners *l)
 {
-	for (size_t i = 0; i < l->socket_count; i++) {
-		if (l->sockets[i].passed_name)
-			fd_close(&l->sockets[i].fd);
-		else
-			listener_close(&l->sockets[i].fd, &l->sockets[i].endpoint);
-	}
+	for (size_t i = 0; i < l->socket_count; i++)
+		listeners_close(&l->sockets[i]);
 	for (size_t i = 0; l->settings && i < l->settings_count; i++)
 		free(l->settings[i].trusted);
 	free(l->sockets);

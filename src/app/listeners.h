@@ -17,7 +17,9 @@ struct listener_socket {
 	int backlog;
 	unsigned flags;   /* LISTENER_REUSEPORT */
 	bool shares_port; /* that of the socket before it, when it was 0 */
-	int for_loop;     /* SOCKET_FOR_..., or the loop that accepts for itself */
+	dev_t device;     /* of a unix socket's file, so that only our own is removed */
+	ino_t inode;
+	int for_loop; /* SOCKET_FOR_..., or the loop that accepts for itself */
 	int fd;
 };
 
@@ -34,7 +36,9 @@ struct listeners {
 bool listeners_init(struct listeners *, const struct config *, unsigned loop_count);
 /* Opens all. false: `error` says which one and why. */
 bool listeners_open(struct listeners *, char *error, size_t error_bytes);
-/* Closes the sockets that are still open. */
+/* Closes one, if it is open, and removes its file if it is a unix socket's and still ours. */
+void listeners_close(struct listener_socket *);
+/* Closes all, and frees. */
 void listeners_fini(struct listeners *);
 
 #endif

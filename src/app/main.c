@@ -107,7 +107,10 @@ int main(int argc, char **argv)
 	struct command_line command_line;
 	shutdown_block_signals();
 	parser_setup();
-	int code = command_line_parse(&command_line, argc, argv) ? run(&command_line) : EXIT_USAGE;
+	bool parsed = command_line_parse(&command_line, argc, argv);
+	if (command_line.command != COMMAND_SERVE)
+		shutdown_unblock_signals();
+	int code = parsed ? run(&command_line) : EXIT_USAGE;
 	command_line_fini(&command_line);
 	return code;
 }

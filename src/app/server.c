@@ -162,17 +162,17 @@ static void prepare_worker(struct server *s, unsigned i)
 	w->cpu = mlserve_setting_number(settings_of(s), "pin_loops") ? cpus_at(i) : -1;
 }
 
-/* Returns how many loops run. */
+/* Returns how many loops run. No connection is accepted before: there would be nobody to take it. */
 static unsigned start_workers(struct server *s)
 {
 	unsigned running = 0;
 	for (unsigned i = 0; i < s->worker_count; i++) {
 		prepare_worker(s, i);
-		bool started =
-		        worker_init(&s->workers[i], i, s->view.stall_threshold_ns) && worker_start(&s->workers[i]);
-		running += started;
-		s->ended += !started;
+		if (!worker_init(&s->workers[i], i, s->view.stall_threshold_ns) || !worker_start(&s->workers[i]))
+			s->ended++;
 	}
+	for (unsigned i = 0; i < s->worker_count; i++)
+		running += s->workers[i].joinable && worker_await(&s->workers[i]);
 	return running;
 }
 
@@ -186,14 +186,13 @@ static uint64_t connection_limit(const struct server *s, long fd_limit)
 	return usable > 32 ? (uint64_t)usable / 2 : 16;
 }
 
-static bool start_acceptor(struct server *s, long fd_limit)
+static bool start_acceptor(struct server *s)
 {
 	struct acceptor *a = &s->acceptor;
 	a->stats = &s->stats[s->worker_count + 1];
 	a->workers = s->workers;
 	a->worker_count = s->worker_count;
 	a->server = &s->view;
-	a->max_connections = connection_limit(s, fd_limit);
 	a->control = &s->control;
 	a->finished = shutdown_on_acceptor_finished;
 	int error = acceptor_init(
@@ -286,6 +285,7 @@ static int open_log(const struct server *s)
 static bool start_threads(struct server *s, long fd_limit)
 {
 	fill_view(s);
+	s->view.max_connections = connection_limit(s, fd_limit);
 	if (!start_executor(s) || !start_control(s))
 		return false;
 	shutdown_watch_signals(s);
@@ -294,7 +294,7 @@ static bool start_threads(struct server *s, long fd_limit)
 		log_error("no loop could be started");
 		return false;
 	}
-	if (!start_acceptor(s, fd_limit))
+	if (!start_acceptor(s))
 		return false;
 	if (!stall_watch_start(&s->stall_watch, &s->control, &s->view))
 		return false;
@@ -320,7 +320,7 @@ int server_run(struct server *s)
 	if (error)
 		log_error("control loop: %s", strerror(-error));
 	shutdown_finish(s);
-	return error ? EXIT_REFUSED : EXIT_DONE;
+	return error || s->failed ? EXIT_REFUSED : EXIT_DONE;
 }
 
 void server_fini(struct server *s)

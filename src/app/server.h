@@ -33,7 +33,7 @@ struct server {
 	struct timer drain_timer, cut_timer, give_up_timer;
 	unsigned ended; /* workers whose thread ended or never started */
 	unsigned shutdown_step;
-	bool acceptor_done, gave_up;
+	bool acceptor_done, gave_up, control_draining, failed;
 	int pid_fd;
 	const char *pid_path;
 };

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -48,15 +49,33 @@ static int try_lock(int fd, short type)
 	return errno == EACCES || errno == EAGAIN ? -EEXIST : -errno;
 }
 
+/* Opens and locks the file that is at that path when the lock is held: one that ends at the same moment removes its
+ * own. */
+static int open_locked(const char *path)
+{
+	for (;;) {
+		struct stat opened, present;
+		int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+		if (fd < 0)
+			return -errno;
+		int error = try_lock(fd, F_WRLCK);
+		if (!error && fstat(fd, &opened) == 0 && stat(path, &present) == 0 && opened.st_dev == present.st_dev &&
+		        opened.st_ino == present.st_ino)
+			return fd;
+		fd_close(&fd);
+		if (error)
+			return error;
+	}
+}
+
 int pid_file_open(const char *path)
 {
 	char text[32];
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+	int fd = open_locked(path), error = 0;
 	if (fd < 0)
-		return -errno;
-	int error = try_lock(fd, F_WRLCK);
+		return fd;
 	int length = snprintf(text, sizeof text, "%ld\n", (long)getpid());
-	if (!error && (ftruncate(fd, 0) || write(fd, text, (size_t)length) != length))
+	if ((ftruncate(fd, 0) || write(fd, text, (size_t)length) != length))
 		error = errno ? -errno : -ENOSPC;
 	if (error) {
 		fd_close(&fd);

@@ -22,17 +22,30 @@ static int64_t setting_us(const struct server *s, const char *name)
 	return mlserve_setting_number(config_only(s->config, CONFIG_SERVER), name);
 }
 
-static void stop_if_all_ended(struct server *s)
-{
-	if (s->shutdown_step >= STEP_DRAIN && s->ended == s->worker_count)
-		loop_stop(&s->control);
-}
-
 static void on_give_up(struct timer *t)
 {
 	struct server *s = CONTAINER_OF(t, struct server, give_up_timer);
-	s->gave_up = true;
+	s->gave_up = s->ended < s->worker_count;
 	loop_stop(&s->control);
+}
+
+/* The control thread's own connections: health is answered to the last. */
+static void stop_when_control_is_empty(struct loop *l)
+{
+	struct server *s = l->owner;
+	if (s->control_draining && s->control_context.connections == 0)
+		loop_stop(l);
+}
+
+static void stop_if_all_ended(struct server *s)
+{
+	if (s->shutdown_step < STEP_DRAIN || s->ended < s->worker_count || s->control_draining)
+		return;
+	s->control_draining = true;
+	accept_set_finish(&s->control_accepts);
+	connections_drain(&s->control_context);
+	s->control.turn_end = stop_when_control_is_empty;
+	timer_start(&s->control, &s->give_up_timer, GIVE_UP_US);
 }
 
 static void cut(struct server *s)
@@ -101,6 +114,7 @@ void shutdown_on_worker_ended(struct loop *control, struct post *post)
 		log_error("loop %u: stopped: %s", w->loop.id, w->view->error ? w->view->error : "ended by itself");
 	if (s->shutdown_step == STEP_SERVING && s->ended == s->worker_count) {
 		log_error("no loop is left");
+		s->failed = true;
 		begin(s, "no loop");
 	}
 	stop_if_all_ended(s);
@@ -138,15 +152,26 @@ static void on_signal(struct ev_loop *ev, ev_signal *watch, int events)
 	}
 }
 
+static sigset_t handled_signals(void)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_COUNT(handled); i++)
+		sigaddset(&set, handled[i].number);
+	return set;
+}
+
 void shutdown_block_signals(void)
 {
-	sigset_t all;
-	sigfillset(&all);
-	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
-	for (size_t i = 0; i < ARRAY_COUNT(faults); i++)
-		sigdelset(&all, faults[i]);
-	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	sigset_t set = handled_signals();
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
+}
+
+void shutdown_unblock_signals(void)
+{
+	sigset_t set = handled_signals();
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
 void shutdown_watch_signals(struct server *s)
@@ -155,16 +180,13 @@ void shutdown_watch_signals(struct server *s)
 	timer_init(&s->drain_timer, begin_draining);
 	timer_init(&s->cut_timer, on_timeout);
 	timer_init(&s->give_up_timer, on_give_up);
-	sigset_t ours;
-	sigemptyset(&ours);
 	for (size_t i = 0; i < ARRAY_COUNT(handled); i++) {
 		ev_signal_init(&s->signals[i], on_signal, handled[i].number);
 		s->signals[i].data = s;
 		ev_signal_start(s->control.ev, &s->signals[i]);
-		sigaddset(&ours, handled[i].number);
 	}
 	/* In this thread only. libev 4.33 unblocks signals when EVFLAG_NOSIGMASK is given, not when it is absent. */
-	pthread_sigmask(SIG_UNBLOCK, &ours, NULL);
+	shutdown_unblock_signals();
 }
 
 /* ---- the last steps ---------------------------------------------------------------------------------- */
@@ -195,26 +217,29 @@ static void report(const struct server *s)
 	        total(s, STAT_client_aborts));
 }
 
-static void free_threads(struct server *s)
+/* false: something still runs in the executor, and the process can only exit. */
+static bool free_threads(struct server *s)
 {
 	for (unsigned i = 0; i < s->worker_count; i++)
 		worker_join(&s->workers[i]);
 	acceptor_fini(&s->acceptor);
-	/* Running jobs end, then what they post back is freed with the loops. */
-	executor_free(&s->view.executor);
-	for (unsigned i = 0; i < s->worker_count; i++)
-		worker_fini(&s->workers[i]);
 	stall_watch_stop(&s->stall_watch);
 	if (s->control_serves) {
 		connections_cut(&s->control_context);
 		accept_set_fini(&s->control_accepts);
+	}
+	/* Running jobs end; then what they post back is freed with the loops. */
+	if (!executor_free(&s->view.executor, GIVE_UP_US * NS_PER_US))
+		return false;
+	if (s->control_serves)
 		context_fini(&s->control_context);
-	}
-	if (s->control_made) {
-		for (size_t i = 0; i < ARRAY_COUNT(handled); i++)
-			ev_signal_stop(s->control.ev, &s->signals[i]);
+	for (unsigned i = 0; i < s->worker_count; i++)
+		worker_fini(&s->workers[i]);
+	for (size_t i = 0; s->control_made && i < ARRAY_COUNT(handled); i++)
+		ev_signal_stop(s->control.ev, &s->signals[i]);
+	if (s->control_made)
 		loop_fini(&s->control);
-	}
+	return true;
 }
 
 void shutdown_abandon(struct server *s)
@@ -230,11 +255,11 @@ void shutdown_abandon(struct server *s)
 void shutdown_finish(struct server *s)
 {
 	report(s);
-	if (!s->gave_up)
-		return free_threads(s);
+	if (!s->gave_up && free_threads(s))
+		return;
 	/* A thread that is stuck in a handler cannot be joined, and nothing that it may still use can be freed. */
-	listeners_fini(&s->listeners);
+	for (size_t i = 0; i < s->listeners.socket_count; i++)
+		listeners_close(&s->listeners.sockets[i]);
 	pid_file_close(&s->pid_fd, s->pid_path);
-	log_close();
-	_exit(EXIT_DONE);
+	_exit(s->failed ? EXIT_REFUSED : EXIT_DONE);
 }

@@ -10,6 +10,8 @@
 /* Before main starts anything: blocks all signals but those that mean a fault of ours, so that none is lost or fatal.
  */
 void shutdown_block_signals(void);
+/* For commands that do not serve. */
+void shutdown_unblock_signals(void);
 /* The control loop exists: signals are handled from now on. */
 void shutdown_watch_signals(struct server *);
 /* Callbacks of workers and acceptor. */

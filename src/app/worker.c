@@ -1,6 +1,7 @@
 /* The thread of one loop. */
 #include "app/worker.h"
 #include "base/check.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "serve/connection.h"
 #include <errno.h>
@@ -45,12 +46,23 @@ struct socket_mail { /* in mail.bytes */
 	struct address peer;
 };
 
+/* Too late to be served. */
+static void turn_away(struct worker *w, int fd)
+{
+	fd_close(&fd);
+	stat_add(w->stats, STAT_cut, 1);
+	atomic_fetch_add_explicit(&w->view->closed, 1, memory_order_seq_cst);
+}
+
 static void on_socket(struct loop *l, struct mail *mail)
 {
 	struct worker *w = l->owner;
 	struct socket_mail socket;
 	memcpy(&socket, mail->bytes, sizeof socket);
-	connection_open(&w->context, socket.listener, mail->fd, &socket.peer);
+	if (w->cut)
+		turn_away(w, mail->fd);
+	else
+		connection_open(&w->context, socket.listener, mail->fd, &socket.peer);
 	atomic_fetch_add_explicit(&w->view->taken, 1, memory_order_seq_cst);
 	server_view_made_room(w->server);
 }
@@ -67,6 +79,8 @@ bool worker_give(struct worker *w, const struct listener_settings *listener, int
 static bool take_own(struct accept_set *s, const struct listener_settings *listener, int fd, const struct address *peer)
 {
 	struct worker *w = s->owner;
+	if (!s->finishing && server_view_connections(w->server) >= w->server->max_connections)
+		return false;
 	atomic_fetch_add_explicit(&w->view->opened, 1, memory_order_relaxed);
 	connection_open(&w->context, listener, fd, peer);
 	return true;
@@ -90,7 +104,7 @@ static int open_own_sockets(struct worker *w)
 static void stop_when_empty(struct loop *l)
 {
 	struct worker *w = l->owner;
-	if (w->draining && w->context.connections == 0 && mailbox_count(&l->mailbox) == 0)
+	if (w->draining && w->context.connections == 0 && mailbox_is_empty(&l->mailbox))
 		loop_stop(l);
 }
 
@@ -108,7 +122,8 @@ static void on_cut(struct loop *l, struct post *post)
 {
 	struct worker *w = l->owner;
 	(void)post;
-	w->draining = true;
+	w->draining = w->cut = true;
+	accept_set_close(&w->accepts);
 	connections_cut(&w->context);
 }
 
@@ -136,6 +151,14 @@ static void pin(const struct worker *w)
 		log_warn("loop %u: cannot be pinned to CPU %d: %s", w->loop.id, w->cpu, strerror(error));
 }
 
+/* Sockets that were handed over and not taken. */
+static void empty_mailbox(struct worker *w)
+{
+	struct mail mail;
+	while (mailbox_take(&w->loop.mailbox, &mail))
+		mail.deliver(&w->loop, &mail);
+}
+
 static void serve(struct worker *w)
 {
 	if (!context_init(&w->context, &w->loop, w->routes, w->server, w->view, w->listeners->max_fields)) {
@@ -150,11 +173,14 @@ static void serve(struct worker *w)
 		/* A connection that came before any loop ran holds up the acceptor: it looked at our state after it
 		 * said so, or we see that it said so. */
 		server_view_made_room(w->server);
+		sem_post(&w->begun);
 		error = loop_run(&w->loop);
 		if (error)
 			fail(w, "the event loop ended by itself", error);
 	}
+	w->cut = true;
 	connections_cut(&w->context);
+	empty_mailbox(w);
 	accept_set_fini(&w->accepts);
 	context_fini(&w->context);
 }
@@ -171,6 +197,7 @@ static void *run(void *argument)
 		pin(w);
 	serve(w);
 	set_state(w, LOOP_STOPPED);
+	sem_post(&w->begun);
 	w->end_post.run = w->ended;
 	loop_post_always(w->control, &w->end_post);
 	return NULL;
@@ -178,11 +205,19 @@ static void *run(void *argument)
 
 bool worker_start(struct worker *w)
 {
+	sem_init(&w->begun, 0, 0);
 	int error = w->made ? pthread_create(&w->thread, NULL, run, w) : EINVAL;
 	if (error)
 		return fail(w, "cannot start the thread", -error);
 	w->joinable = true;
 	return true;
+}
+
+bool worker_await(struct worker *w)
+{
+	while (sem_wait(&w->begun) && errno == EINTR)
+		;
+	return atomic_load_explicit(&w->stats->status.state, memory_order_acquire) == LOOP_RUNNING;
 }
 
 void worker_join(struct worker *w)

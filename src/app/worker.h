@@ -8,6 +8,7 @@
 #include "app/accept_set.h"
 #include "app/listeners.h"
 #include <pthread.h>
+#include <semaphore.h>
 
 struct worker {
 	struct loop loop;
@@ -22,8 +23,9 @@ struct worker {
 	void (*ended)(
 	        struct loop *control, struct post *); /* runs in the control thread when the thread is about to end */
 	struct post end_post, drain_post, cut_post;
+	sem_t begun; /* by the thread, once its state is no longer LOOP_STARTING */
 	pthread_t thread;
-	bool made, joinable, draining, pinned;
+	bool made, joinable, draining, cut;
 	int cpu; /* with pin_loops, else -1 */
 };
 
@@ -32,6 +34,8 @@ struct worker {
 bool worker_init(struct worker *, unsigned id, int64_t stall_threshold_ns);
 /* Starts the thread. false: as above. */
 bool worker_start(struct worker *);
+/* Control thread, after worker_start: waits until the loop runs. false: it cannot, and its end will be told. */
+bool worker_await(struct worker *);
 /* Any thread: hands a connection over. false: the mailbox is full. */
 bool worker_give(struct worker *, const struct listener_settings *, int fd, const struct address *peer);
 /* Control thread: messages; the second one cuts what is left. */

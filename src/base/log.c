@@ -3,6 +3,8 @@
 #include "base/fd.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -10,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LINE_BYTES = 2048 };
+enum { LINE_BYTES = PIPE_BUF / 2 };
 
 static struct {
 	int fd;
@@ -64,7 +66,11 @@ static size_t escape(const char *from, char *to, size_t room)
 
 static void emit(const char *line, size_t length)
 {
-	if (write(sink.fd, line, length) != (ssize_t)length)
+	/* A pipe that polls writable takes PIPE_BUF bytes at once; one that does not would block the caller. */
+	struct pollfd ready = {sink.fd, POLLOUT, 0};
+	if (length > PIPE_BUF)
+		length = PIPE_BUF;
+	if (poll(&ready, 1, 0) != 1 || !(ready.revents & POLLOUT) || write(sink.fd, line, length) != (ssize_t)length)
 		atomic_fetch_add_explicit(&sink.lost, 1, memory_order_relaxed);
 }
 

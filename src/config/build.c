@@ -174,14 +174,14 @@ static const struct mlserve_option *find_handler(struct build *b, const struct d
 
 static void build_section(struct build *b, const struct draft_section *d, struct mlserve_settings *s)
 {
+	size_t faults_before = b->draft->faults->count;
 	const struct mlserve_option *own = options_kinds[d->kind].options, *more = find_handler(b, d);
 	*s = (struct mlserve_settings){b->config, d->kind, b->config->counts[d->kind], d->name, d->title, d->place,
-	        make_settings(b, own, more), options_count(own) + (more ? options_count(more) : 0)};
+	        make_settings(b, own, more), options_count(own) + (more ? options_count(more) : 0), false};
 	if (!s->settings) {
 		b->draft->exhausted = true;
 		s->count = 0;
 	}
-	size_t faults_before = b->draft->faults->count;
 	for (size_t i = 0; i < s->count; i++)
 		build_setting(b, d, &s->settings[i]);
 	for (const struct draft_entry *e = d->first; e; e = e->next)

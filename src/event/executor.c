@@ -75,27 +75,45 @@ struct executor *executor_create(unsigned threads, size_t queue_limit, int *ret_
 	int error = start_threads(e, threads);
 	if (error) {
 		*ret_error = error;
-		executor_free(&e);
+		executor_free(&e, NS_PER_S);
 	}
 	return e;
 }
 
-void executor_free(struct executor **executor)
+/* pthread_timedjoin_np counts on the wall clock: a jump of it makes this shorter or longer, at worst once. */
+static bool join_by(pthread_t thread, int64_t at_ns)
+{
+	struct timespec at;
+	int64_t left_ns = at_ns - clock_now_ns();
+	clock_gettime(CLOCK_REALTIME, &at);
+	at.tv_sec += left_ns > 0 ? left_ns / NS_PER_S : 0;
+	at.tv_nsec += left_ns > 0 ? left_ns % NS_PER_S : 0;
+	at.tv_sec += at.tv_nsec / NS_PER_S;
+	at.tv_nsec %= NS_PER_S;
+	return pthread_timedjoin_np(thread, NULL, &at) == 0;
+}
+
+bool executor_free(struct executor **executor, int64_t most_ns)
 {
 	struct executor *e = *executor;
+	int64_t at_ns = clock_now_ns() + most_ns;
 	if (!e)
-		return;
+		return true;
 	pthread_mutex_lock(&e->lock);
 	e->stopping = true;
 	list_init(&e->queue);
 	pthread_cond_broadcast(&e->work_waits);
 	pthread_mutex_unlock(&e->lock);
-	for (unsigned i = 0; i < e->thread_count; i++)
-		pthread_join(e->threads[i], NULL);
+	while (e->thread_count) {
+		if (!join_by(e->threads[e->thread_count - 1], at_ns))
+			return false;
+		e->thread_count--;
+	}
 	pthread_cond_destroy(&e->work_waits);
 	pthread_mutex_destroy(&e->lock);
 	free(e);
 	*executor = NULL;
+	return true;
 }
 
 bool executor_submit(struct executor *e, struct loop *home, struct job *job)

@@ -26,8 +26,9 @@ struct executor_figures {
 
 /* Control thread. NULL and a negative errno in *ret_error when it cannot be made. */
 struct executor *executor_create(unsigned threads, size_t queue_limit, int *ret_error);
-/* Control thread, after every loop ended: waits for running jobs and drops the queue. */
-void executor_free(struct executor **);
+/* Control thread, after every loop ended: drops the queue, waits at most so long for running jobs, and frees it. false:
+ * a job still runs, nothing was freed, and the process can only exit. */
+bool executor_free(struct executor **, int64_t most_ns);
 
 /* Any loop's thread. job->work, argument and done are set. false: the queue is full; the job stays the caller's. */
 bool executor_submit(struct executor *, struct loop *home, struct job *);

@@ -101,6 +101,15 @@ void loop_unregister(struct watch *w, int fd)
 
 /* ---- deadlines -------------------------------------------------------------------- */
 
+/* libev counts from its own cached time, which may be a long turn ago. */
+static void start_ev_timer(struct loop *l, ev_timer *timer, int64_t after_ns)
+{
+	int64_t since_ns = clock_now_ns() - l->ev_now_ns;
+	ev_timer_stop(l->ev, timer);
+	ev_timer_set(timer, (double)(after_ns + since_ns) / (double)NS_PER_S, 0.);
+	ev_timer_start(l->ev, timer);
+}
+
 void loop_sweep_by(struct loop *l, int64_t at_ns)
 {
 	int64_t now_ns = clock_now_ns();
@@ -109,11 +118,7 @@ void loop_sweep_by(struct loop *l, int64_t at_ns)
 	if (at_ns >= l->sweep_at_ns)
 		return;
 	l->sweep_at_ns = at_ns;
-	/* libev counts from its own cached time, which may be a long turn ago. */
-	ev_now_update(l->ev);
-	ev_timer_stop(l->ev, &l->sweep_timer);
-	ev_timer_set(&l->sweep_timer, (double)(at_ns - now_ns) / (double)NS_PER_S, 0.);
-	ev_timer_start(l->ev, &l->sweep_timer);
+	start_ev_timer(l, &l->sweep_timer, at_ns - now_ns);
 }
 
 static void on_sweep(struct ev_loop *ev, ev_timer *timer, int events)
@@ -153,11 +158,7 @@ void timer_init(struct timer *t, void (*fire)(struct timer *))
 
 void timer_start(struct loop *l, struct timer *t, int64_t us)
 {
-	/* ev_now is the begin of the turn: without the time since, a timer begun late in a turn would fire early. */
-	double since_turn = (double)(clock_now_ns() - l->now_ns) / (double)NS_PER_S;
-	ev_timer_stop(l->ev, &t->ev);
-	ev_timer_set(&t->ev, (double)us / 1e6 + (since_turn > 0 ? since_turn : 0), 0.);
-	ev_timer_start(l->ev, &t->ev);
+	start_ev_timer(l, &t->ev, us * NS_PER_US);
 }
 
 void timer_stop(struct loop *l, struct timer *t)
@@ -266,7 +267,7 @@ static void on_awake(struct ev_loop *ev, ev_check *check, int events)
 {
 	struct loop *l = CONTAINER_OF(check, struct loop, after_sleep);
 	(void)ev, (void)events;
-	l->now_ns = clock_now_ns();
+	l->now_ns = l->ev_now_ns = clock_now_ns();
 	l->second = stats_second(l->stats, l->now_ns);
 	atomic_store_explicit(&l->stats->status.busy_since_ns, l->now_ns, memory_order_relaxed);
 	mailbox_awake(&l->mailbox);
@@ -320,6 +321,8 @@ static int make_set(struct loop *l)
 	if (!l->ev)
 		return errno ? -errno : -ENOMEM;
 	ev_io_init(&l->set_watch, on_set_ready, l->set_fd, EV_READ);
+	/* Before timers: what came in time must be seen before its timeout. */
+	ev_set_priority(&l->set_watch, 1);
 	ev_io_start(l->ev, &l->set_watch);
 	ev_init(&l->sweep_timer, on_sweep);
 	ev_prepare_init(&l->before_sleep, on_before_sleep);
@@ -375,9 +378,9 @@ void loop_fini(struct loop *l)
 
 int loop_run(struct loop *l)
 {
-	l->now_ns = clock_now_ns();
-	l->second = stats_second(l->stats, l->now_ns);
 	ev_now_update(l->ev);
+	l->now_ns = l->ev_now_ns = clock_now_ns();
+	l->second = stats_second(l->stats, l->now_ns);
 	ev_run(l->ev, 0);
 	return l->stopping ? 0 : -EIO;
 }

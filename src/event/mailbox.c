@@ -63,7 +63,7 @@ bool mailbox_post(struct mailbox *m, const struct mail *mail)
 	struct mailbox_cell *cell;
 	for (;;) {
 		cell = &m->cells[at & m->mask];
-		size_t turn = atomic_load_explicit(&cell->turn, memory_order_acquire);
+		size_t turn = atomic_load_explicit(&cell->turn, memory_order_seq_cst); /* beside acceptor_waits */
 		if (turn == at) {
 			if (atomic_compare_exchange_weak_explicit(
 			            &m->tail, &at, at + 1, memory_order_relaxed, memory_order_relaxed))
@@ -88,6 +88,11 @@ size_t mailbox_count(const struct mailbox *m)
 	                                     memory_order_relaxed) == tail - waiting)
 		waiting++;
 	return waiting;
+}
+
+bool mailbox_is_empty(const struct mailbox *m)
+{
+	return atomic_load_explicit(&m->tail, memory_order_acquire) == m->head;
 }
 
 bool mailbox_take(struct mailbox *m, struct mail *ret)

@@ -48,6 +48,7 @@ void mailbox_wake(struct mailbox *);
 size_t mailbox_count(const struct mailbox *);
 
 /* Reader only. */
+bool mailbox_is_empty(const struct mailbox *);
 bool mailbox_take(struct mailbox *, struct mail *ret);
 /* Before sleeping: true when the reader may sleep (the next post wakes it); false when there is mail. */
 bool mailbox_may_sleep(struct mailbox *);

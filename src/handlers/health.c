@@ -5,6 +5,7 @@
  * tells what that loop is doing; nothing is waited for otherwise.
  */
 #include "base/check.h"
+#include "base/number.h"
 #include "config/options.h"
 #include "handlers/handlers.h"
 #include "handlers/health_document.h"
@@ -226,8 +227,10 @@ static enum subject subject_of(const struct health_route *r, struct slice rest, 
 		return SUBJECT_LIVE;
 	if (slice_equal(rest, SLICE("/ready")))
 		return SUBJECT_READY;
-	if (!slice_starts(rest, SLICE("/loops/")) ||
-	        !slice_to_number(slice_from(rest, sizeof "/loops/" - 1), &number) || number >= loop_count)
+	if (!slice_starts(rest, SLICE("/loops/")))
+		return SUBJECT_NONE;
+	/* One address for each loop: no leading zeros. */
+	if (number_parse_count(slice_from(rest, sizeof "/loops/" - 1), &number) != NUMBER_FINE || number >= loop_count)
 		return SUBJECT_NONE;
 	*ret_loop = (unsigned)number;
 	return SUBJECT_LOOP;

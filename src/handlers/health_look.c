@@ -36,19 +36,26 @@ static bool can_take_work(const struct health_loop *l)
 	return l->state == LOOP_RUNNING && !l->stalled_ms;
 }
 
+static bool is_in_trouble(const struct health_loop *l)
+{
+	return l->state == LOOP_STOPPED || l->stalled_ms;
+}
+
 static enum health_status judge(const struct health *h)
 {
 	enum server_phase phase = (enum server_phase)atomic_load_explicit(&h->view->phase, memory_order_relaxed);
-	unsigned able = 0;
+	unsigned able = 0, troubled = 0;
 	if (phase == SERVER_STARTING)
 		return HEALTH_STARTING;
 	if (phase == SERVER_DRAINING)
 		return HEALTH_DRAINING;
-	for (unsigned i = 0; i < h->loop_count; i++)
+	for (unsigned i = 0; i < h->loop_count; i++) {
 		able += can_take_work(&h->loops[i]);
+		troubled += is_in_trouble(&h->loops[i]);
+	}
 	if (able == 0)
 		return HEALTH_FAILING;
-	return able < h->loop_count || health_upstream_is_down(h->view) ? HEALTH_DEGRADED : HEALTH_OK;
+	return troubled || health_upstream_is_down(h->view) ? HEALTH_DEGRADED : HEALTH_OK;
 }
 
 static void look(struct health *h, const struct stats *self, int64_t now_ns)

@@ -1,5 +1,5 @@
 /* Heads of requests and responses: what the parser fills in and everybody reads. All slices point into the bytes that
- * were parsed. */
+ * were parsed, but for the path of an absolute-form target that has none, which is a constant. */
 #ifndef HTTP_MESSAGE_H
 #define HTTP_MESSAGE_H
 

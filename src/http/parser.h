@@ -42,12 +42,13 @@ void parser_setup(void);
 enum head_result request_scan(struct head_scan *, const char *bytes, size_t length, const struct head_limits *,
         size_t *ret_length, unsigned *ret_status, const char **ret_reason);
 
-/* Parses a whole head found by request_scan. head->fields.items and capacity are set by the caller. false: refused. */
+/* Parses a whole head found by request_scan. head->fields.items and capacity are set by the caller. false: refused with
+ * 400, 417, 501, or 431 when there are more fields than capacity. */
 bool request_parse(
         struct request_head *head, const char *bytes, size_t length, unsigned *ret_status, const char **ret_reason);
 
-/* The same for responses (bad ones are the proxy's 502). Obsolete folding in a response is replaced by blanks in place
- * (RFC 9112 5.2), so bytes are not const. */
+/* The same for responses (bad ones are the proxy's 502; limits->line_bytes is not looked at). Obsolete folding in a
+ * response is replaced by blanks in place (RFC 9112 5.2), so bytes are not const. */
 enum head_result response_scan(struct head_scan *, const char *bytes, size_t length, const struct head_limits *,
         size_t *ret_length, const char **ret_reason);
 /* `to`: the method of the request, since HEAD has no body and CONNECT tunnels (RFC 9112 6.3). */

@@ -91,13 +91,6 @@ int listener_adopt(int fd, struct endpoint *ret)
 	return 0;
 }
 
-void listener_close(int *fd, const struct endpoint *e)
-{
-	if (*fd >= 0 && e && e->to.any.sa_family == AF_UNIX && e->to.un.sun_path[0])
-		unlink(e->to.un.sun_path);
-	fd_close(fd);
-}
-
 /* The name of passed descriptor `index` in LISTEN_FDNAMES, "unknown" as systemd says when there is none. */
 static struct slice passed_name(const char *names, long index)
 {

@@ -11,9 +11,6 @@ enum { LISTENER_REUSEPORT = 1 };
 int listener_open(struct endpoint *endpoint, int backlog, unsigned flags);
 /* For a socket that was passed in: makes it non-blocking and reads its address. 0 or a negative errno. */
 int listener_adopt(int fd, struct endpoint *ret);
-/* Closes, and removes a unix socket's file that listener_open made; `endpoint` NULL: only closes. */
-void listener_close(int *fd, const struct endpoint *endpoint);
-
 /* Descriptors passed by systemd (sd_listen_fds(3)): the one of that name, or -1. Each is given once. */
 int listener_passed(const char *name);
 

@@ -94,7 +94,8 @@ enum stream_result stream_flush(struct stream *);
 
 static inline struct slice stream_bytes(const struct stream *s)
 {
-	return (struct slice){s->in + s->in_start, s->in_end - s->in_start};
+	/* An empty buffer is NULL, to which not even 0 may be added (C11 6.5.6). */
+	return (struct slice){s->in ? s->in + s->in_start : NULL, s->in_end - s->in_start};
 }
 
 #endif

@@ -13,6 +13,7 @@
 
 enum {
 	PIPELINE_BYTES = BLOCK_BYTES / 2, /* answers gathered before a write while more requests are here already */
+	STEPS_A_TURN = 64,                /* some twenty pipelined requests; then the others have their turn */
 	LINGER_READS = 16,                /* in one step; then the others have their turn */
 };
 
@@ -85,6 +86,7 @@ static bool end(struct connection *c, bool lingers)
 {
 	c->lingers |= lingers || stream_bytes(&c->stream).length > 0;
 	stream_unpin(&c->stream);
+	set_idle(c, false);
 	c->state = CONNECTION_ENDING;
 	return true;
 }
@@ -99,6 +101,7 @@ static bool begin_exchange(struct connection *c, const char *bytes, size_t lengt
 		return lose(c);
 	set_idle(c, false);
 	c->state = CONNECTION_EXCHANGE;
+	c->waiting = WAIT_NONE;
 	c->exchange = x;
 	c->request_count++;
 	x->started_ns = c->head_begun ? c->since_ns : c->context->loop->now_ns;
@@ -123,15 +126,37 @@ static bool make_room(struct connection *c)
 	return stream_grow(&c->stream, c->listener->max_header_bytes + BLOCK_BYTES / 4);
 }
 
+/* A head begins with its first byte that is no line end: a stray one behind a body begins nothing (RFC 9112 2.2). */
+static void note_head(struct connection *c)
+{
+	struct slice bytes = stream_bytes(&c->stream);
+	if (c->head_begun)
+		return;
+	while (bytes.length && (bytes.data[0] == '\r' || bytes.data[0] == '\n'))
+		bytes = slice_from(bytes, 1);
+	c->head_begun = bytes.length > 0;
+	if (c->head_begun)
+		c->since_ns = c->context->loop->now_ns;
+}
+
+/* While draining: nothing of a next request is here, so the connection ends. One whose last answer promised to keep it
+ * may cross with a request on its way, whose reset must not hit that answer. true: it ends. */
+static bool end_idle(struct connection *c)
+{
+	bool answered_lately = c->request_count && clock_now_ns() - c->since_ns < NS_PER_S;
+	if (c->head_begun || wait_is_fresh(c))
+		return false;
+	return end(c, answered_lately);
+}
+
 /* Reads until there is something new to scan. true: go on with the step. */
 static bool read_more(struct connection *c)
 {
 	switch (stream_read(&c->stream)) {
 	case STREAM_DONE:
-		if (!c->head_begun) {
-			c->head_begun = true;
-			c->since_ns = c->context->loop->now_ns;
-		}
+		/* May have been sent after the turn's look at the sockets, knowing the last answer. */
+		c->context->loop->epoch += c->head_begun || c->answered_epoch == c->context->loop->epoch;
+		note_head(c);
 		return true;
 	case STREAM_FULL:
 		return make_room(c) ? true : lose(c);
@@ -140,7 +165,7 @@ static bool read_more(struct connection *c)
 	case STREAM_FAILED:
 		return lose(c);
 	default:
-		return false;
+		return c->context->draining && end_idle(c);
 	}
 }
 
@@ -205,11 +230,13 @@ static bool finish_exchange(struct connection *c)
 	count_answer(c);
 	exchange_free(x);
 	c->exchange = NULL;
+	c->answered_epoch = c->context->loop->epoch;
 	if (closes)
 		return end(c, may_send);
 	stream_unpin(&c->stream);
 	c->scan = (struct head_scan){0};
-	c->head_begun = stream_bytes(&c->stream).length > 0;
+	c->head_begun = false;
+	note_head(c);
 	/* A pipelined request may have been sent after whatever this turn has looked at so far. */
 	c->context->loop->epoch += c->head_begun;
 	c->state = CONNECTION_HEAD;
@@ -233,13 +260,15 @@ static bool abort_exchange(struct connection *c)
 static bool step_ended(struct connection *c)
 {
 	struct mlserve_exchange *x = c->exchange;
-	if (!x->answer_closes && !exchange_body_is_done(x))
-		x->body_wanted = true;
+	if (!x->answer_closes && !exchange_body_is_done(x)) {
+		x->answer_closes = exchange_body_is_long(x);
+		x->body_wanted = !x->answer_closes;
+	}
 	bool body_done = x->answer_closes || x->body_ended || x->body_failed;
 	bool more_follows = body_done && !x->answer_closes && stream_bytes(&c->stream).length > 0;
 	if (more_follows && c->stream.segment.kind == SEGMENT_NONE && stream_room(&c->stream) >= PIPELINE_BYTES)
 		return finish_exchange(c);
-	if (!stream_is_drained(&c->stream) && stream_flush(&c->stream) != STREAM_DONE)
+	if (stream_flush(&c->stream) != STREAM_DONE)
 		return c->stream.error ? lose(c) : false;
 	return body_done ? finish_exchange(c) : false;
 }
@@ -247,9 +276,14 @@ static bool step_ended(struct connection *c)
 static bool step_exchange(struct connection *c)
 {
 	struct mlserve_exchange *x = c->exchange;
+	if (c->stream.error)
+		return lose(c);
 	bool called = exchange_advance(x);
 	if (x->phase == ANSWER_ABORTED)
 		return abort_exchange(c);
+	/* A direct write that failed leaves nothing to flush: nobody else would notice. */
+	if (c->stream.error)
+		return lose(c);
 	if (x->phase == ANSWER_ENDED)
 		return step_ended(c);
 	if (called)
@@ -320,15 +354,16 @@ static bool step_once(struct connection *c)
 static void settle(struct connection *c)
 {
 	struct stream *s = &c->stream;
-	if (c->state != CONNECTION_GONE && !stream_is_drained(s) && s->writable && stream_flush(s) == STREAM_FAILED)
+	bool waited = !stream_is_drained(s);
+	if (c->state != CONNECTION_GONE && waited && s->writable && stream_flush(s) == STREAM_FAILED)
 		lose(c);
-	bool idle = c->state == CONNECTION_HEAD && !c->head_begun && stream_is_drained(s) && !wait_is_fresh(c);
-	if (c->state != CONNECTION_GONE && ((idle && c->context->draining) || stream_wait(s) < 0))
+	if (c->state != CONNECTION_GONE && stream_wait(s) < 0)
 		lose(c);
 	if (c->state == CONNECTION_GONE)
 		return;
-	/* A budget, not the socket, stopped the flush: go on after the others. */
-	if (!stream_is_drained(s) && s->writable)
+	/* A budget, not the socket, stopped the flush: go on after the others. All written just now: no event will tell
+	 * the step. */
+	if (stream_is_drained(s) ? waited : s->writable)
 		loop_defer(c->context->loop, &c->task);
 	count_bytes(c);
 	wait_note(c);
@@ -338,9 +373,12 @@ static void settle(struct connection *c)
 static void connection_step(struct connection *c)
 {
 	c->stepping = true;
-	while (step_once(c))
-		;
+	int budget = STEPS_A_TURN;
+	while (budget > 0 && step_once(c))
+		budget--;
 	settle(c);
+	if (budget == 0 && c->state != CONNECTION_GONE)
+		loop_defer(c->context->loop, &c->task);
 	c->stepping = false;
 	if (c->state == CONNECTION_GONE)
 		connection_free(c);
@@ -369,13 +407,19 @@ void connection_touch(struct connection *c)
 
 /* ---- deadlines ------------------------------------------------------------------------------------------- */
 
+/* Whether the handler will hear that the body failed, and can answer so. */
+static bool can_be_told(const struct mlserve_exchange *x)
+{
+	return x->phase == ANSWER_NONE && !x->body_failed && x->route && x->route->handler->body;
+}
+
 static void time_out(struct connection *c)
 {
 	stat_add(c->context->loop->stats, STAT_timeouts, 1);
 	if (c->waiting == WAIT_HEAD && c->head_begun) {
 		struct slice bytes = stream_bytes(&c->stream);
 		begin_exchange(c, bytes.data, bytes.length, 408, "The request head did not arrive in time.");
-	} else if (c->waiting == WAIT_BODY && c->exchange->phase == ANSWER_NONE) {
+	} else if (c->waiting == WAIT_BODY && can_be_told(c->exchange)) {
 		c->exchange->body_failed = true;
 		c->exchange->body_status = 408;
 		c->exchange->error_reason = "The request body did not arrive in time.";
@@ -436,8 +480,8 @@ static void for_each(struct context *context, void (*action)(struct connection *
 /* Idle ones close in the step; one whose next request is here already is served. */
 static void drain_one(struct connection *c)
 {
-	if (c->state != CONNECTION_HEAD)
-		return;
+	if (c->state == CONNECTION_EXCHANGE)
+		return; /* it learns when it has answered */
 	c->stream.readable = true;
 	connection_step(c);
 }

@@ -37,6 +37,7 @@ struct connection {
 	uint64_t rate_bytes;              /* bytes that had moved at its begin */
 	uint64_t counted_in, counted_out; /* of the stream's bytes, those that the statistics have */
 	uint64_t request_count;
+	uint64_t answered_epoch; /* the loop's, when the last answer was whole */
 	struct address peer;
 	uint8_t state;   /* enum connection_state */
 	uint8_t waiting; /* enum wait: for what, when the step last ended */

@@ -37,7 +37,7 @@ int64_t wait_timeout_ns(const struct connection *c)
 	case WAIT_ROOM:
 		return c->listener->send_timeout_ns;
 	case WAIT_LINGER:
-		return LINGER_NS;
+		return c->context->draining ? FRESH_NS : LINGER_NS;
 	default:
 		return 0; /* the handler's business */
 	}
@@ -91,7 +91,7 @@ bool wait_keeps_rate(struct connection *c, int64_t now_ns)
 	uint64_t moved = moved_bytes(c) - c->rate_bytes;
 	c->rate_since_ns = now_ns;
 	c->rate_bytes = moved_bytes(c);
-	return moved * NS_PER_S >= (uint64_t)(c->listener->min_rate * RATE_WINDOW_NS);
+	return moved / (uint64_t)(RATE_WINDOW_NS / NS_PER_S) >= (uint64_t)c->listener->min_rate;
 }
 
 bool wait_is_fresh(const struct connection *c)

@@ -78,6 +78,15 @@ struct slice context_common_fields(struct context *c)
 	return (struct slice){c->common, c->common_length};
 }
 
+bool context_may_log(struct context *c)
+{
+	enum { LINES_A_SECOND = 10 };
+	time_t now = clock_wall_s();
+	c->logged = now == c->logged_s ? c->logged + 1 : 1;
+	c->logged_s = now;
+	return c->logged <= LINES_A_SECOND;
+}
+
 void context_request_id(struct context *c, char to[REQUEST_ID_BYTES])
 {
 	char number[9];

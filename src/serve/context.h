@@ -42,6 +42,8 @@ struct context {
 	uint64_t request_number; /* for request ids */
 	char request_id_prefix[20];
 	bool draining;
+	time_t logged_s; /* the second in which `logged` lines were written */
+	unsigned logged;
 	int64_t answered_ns; /* when the last answer was whole: the next ready connection waited from the turn's begin
 	                        till then */
 	uint64_t connections;
@@ -55,6 +57,8 @@ bool context_init(struct context *, struct loop *, const struct routes *, struct
 void context_fini(struct context *);
 /* "Server: mlserve\r\nDate: ...\r\n" of now. */
 struct slice context_common_fields(struct context *);
+/* Whether a line about a failed request may be logged: some a second, so that a dead upstream cannot flood the log. */
+bool context_may_log(struct context *);
 /* A new request id of 24 hexadecimal digits, unique to this process and time. */
 enum { REQUEST_ID_BYTES = 24 };
 void context_request_id(struct context *, char to[REQUEST_ID_BYTES]);

@@ -50,7 +50,7 @@ struct mlserve_exchange *exchange_create(struct context *c, struct connection *c
 	return x;
 }
 
-static void stop_waiting(struct mlserve_exchange *x)
+void exchange_stop_waiting(struct mlserve_exchange *x)
 {
 	if (timer_is_running(&x->timer)) {
 		timer_stop(x->context->loop, &x->timer);
@@ -71,7 +71,7 @@ static void stop_waiting(struct mlserve_exchange *x)
 void exchange_free(struct mlserve_exchange *x)
 {
 	struct context *c = x->context;
-	stop_waiting(x);
+	exchange_stop_waiting(x);
 	arena_fini(&x->arena);
 	stat_add(c->loop->stats, STAT_active_requests, -1);
 	if (c->free_exchange_count >= FREE_EXCHANGES_KEPT) {
@@ -85,7 +85,7 @@ void exchange_free(struct mlserve_exchange *x)
 
 void exchange_cut(struct mlserve_exchange *x)
 {
-	stop_waiting(x);
+	exchange_stop_waiting(x);
 	if (x->served && x->route->handler->cancel)
 		x->route->handler->cancel(x);
 	x->phase = ANSWER_ABORTED;
@@ -174,6 +174,7 @@ void exchange_begin(struct mlserve_exchange *x, unsigned status, const char *rea
 	stat_add(x->context->loop->stats, STAT_requests, 1);
 	x->body_left = x->head.body_length;
 	x->body_ended = x->head.body_length == LENGTH_NONE;
+	x->body_limit = x->listener->max_body_bytes;
 	x->continue_due = x->head.expects_continue && !x->body_ended;
 	chunked_init(&x->chunked);
 	if (status)
@@ -213,7 +214,7 @@ bool exchange_advance(struct mlserve_exchange *x)
 		return !x->body_wanted || x->phase >= ANSWER_ENDED;
 	}
 	/* Bytes that are sent from where they lie need room in the socket, not in the buffer. */
-	bool has_room = x->stream->writable && stream_room(x->stream) >= BLOCK_BYTES / 2;
+	bool has_room = x->stream->writable && !x->stream->error && stream_room(x->stream) >= BLOCK_BYTES / 2;
 	if (x->more_wanted && has_room && x->route->handler->more) {
 		x->more_wanted = false;
 		call(x, x->route->handler->more);

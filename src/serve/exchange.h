@@ -76,11 +76,15 @@ void exchange_free(struct mlserve_exchange *);
 void exchange_begin(struct mlserve_exchange *, unsigned status, const char *reason);
 /* Calls body() and more() when they are due. true: something was called, look again. */
 bool exchange_advance(struct mlserve_exchange *);
+/* Stops its timer and job. */
+void exchange_stop_waiting(struct mlserve_exchange *);
 /* Ends it from outside: timer and job are stopped, cancel() is called unless the answer has ended. */
 void exchange_cut(struct mlserve_exchange *);
 /* Nothing of the request is left to read, so that the next one can follow. Takes body bytes that nobody wanted, if they
  * are here already and few. */
 bool exchange_body_is_done(struct mlserve_exchange *);
+/* What is left of the request body is too much, or nobody knows how much, to be read only to be dropped. */
+bool exchange_body_is_long(const struct mlserve_exchange *);
 
 /* ---- for handlers of ours ------------------------------------------------------------ */
 

@@ -10,9 +10,6 @@
 #include <string.h>
 
 enum {
-	DRAIN_BYTES =
-	        64 *
-	        1024, /* an unread request body up to this size is read and dropped, a larger one ends the connection */
 	DIRECT_BYTES = 4096, /* larger writes go out from where they lie */
 	COPY_BYTES = 4096,   /* smaller memory is copied behind the head */
 	CHUNK_OVERHEAD = 18 + 2,
@@ -51,10 +48,12 @@ static bool can_go_on(const struct mlserve_exchange *x)
 		return false;
 	if (l->keepalive_requests && x->connection->request_count >= l->keepalive_requests)
 		return false;
-	if (x->body_ended)
+	/* A handler that has begun to read the body reads it to its end; one that does not is seen when it has ended.
+	 */
+	if (x->body_ended || x->body_taken || x->body_wanted)
 		return true;
 	/* An unread body: one that the client holds back, or a long one, is not waited for (RFC 9112 9.3). */
-	return !x->continue_due && x->head.body_length != LENGTH_UNKNOWN && x->body_left <= DRAIN_BYTES;
+	return !x->continue_due && !exchange_body_is_long(x);
 }
 
 static size_t put_text(char *to, struct slice text)
@@ -248,6 +247,7 @@ size_t mlserve_answer_write(struct mlserve_exchange *x, const void *data, size_t
 	MUST(x->phase == ANSWER_BODY);
 	if (x->answer_bodyless)
 		return length;
+	size_t given = length;
 	if (x->answer_left >= 0 && (int64_t)length > x->answer_left) {
 		log_error("route %s: handler %s wrote more than it announced", x->route->name, x->route->handler_name);
 		length = (size_t)x->answer_left;
@@ -255,9 +255,9 @@ size_t mlserve_answer_write(struct mlserve_exchange *x, const void *data, size_t
 	size_t taken = x->answer_chunked ? write_chunks(x, data, length) : write_plain(x, data, length);
 	if (x->answer_left >= 0)
 		x->answer_left -= (int64_t)taken;
-	if (taken < length)
-		x->more_wanted = true;
-	return taken;
+	x->more_wanted |= taken < length;
+	/* What is too much is swallowed: a handler that saw less taken would wait for more(), which never comes. */
+	return taken < length ? taken : given;
 }
 
 /* Whether the body, announced with a length, still takes these bytes as a segment. */
@@ -266,8 +266,13 @@ static bool takes_segment(struct mlserve_exchange *x, int64_t length)
 	close_head(x);
 	if (x->phase == ANSWER_ABORTED)
 		return false;
-	MUST(x->phase == ANSWER_BODY && !x->answer_chunked && length >= 0 &&
-	        (x->answer_left < 0 || length <= x->answer_left));
+	MUST(x->phase == ANSWER_BODY && length >= 0);
+	if (x->answer_chunked || (x->answer_left >= 0 && length > x->answer_left)) {
+		log_error("route %s: handler %s: a body given as a whole must have the announced length",
+		        x->route->name, x->route->handler_name);
+		lose(x);
+		return false;
+	}
 	if (x->answer_left >= 0)
 		x->answer_left -= length;
 	connection_touch(x->connection);
@@ -305,6 +310,7 @@ void mlserve_answer_file(
 void mlserve_answer_end_with(struct mlserve_exchange *x, struct slice trailers)
 {
 	x->served = false;
+	exchange_stop_waiting(x);
 	close_head(x);
 	if (x->phase == ANSWER_ABORTED)
 		return;
@@ -319,6 +325,7 @@ void mlserve_answer_end_with(struct mlserve_exchange *x, struct slice trailers)
 	if (!x->answer_bodyless && x->answer_left > 0)
 		return lose(x);
 	x->phase = ANSWER_ENDED;
+	exchange_stop_waiting(x);
 	connection_touch(x->connection);
 }
 
@@ -367,7 +374,7 @@ void mlserve_answer_error(struct mlserve_exchange *x, unsigned status, struct sl
 	mlserve_answer_fields(x, fields);
 	mlserve_answer_memory(x, page, length, NULL, NULL); /* is copied: ERROR_PAGE_BYTES <= COPY_BYTES */
 	mlserve_answer_end(x);
-	log_line(status < 500 ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO, "%s: %u: %s",
+	log_line(status < 500 || !context_may_log(x->context) ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO, "%s: %u: %s",
 	        x->route ? x->route->name : x->listener->name, status, x->error_reason ? x->error_reason : "-");
 }
 

@@ -4,6 +4,8 @@
 #include "serve/exchange.h"
 #include <string.h>
 
+enum { DRAIN_BYTES = 64 * 1024 }; /* so much of an unread body is read and dropped, a longer one ends the connection */
+
 struct slice mlserve_request_method(const struct mlserve_exchange *x)
 {
 	return x->head.method_text;
@@ -190,10 +192,16 @@ enum mlserve_body mlserve_request_body(struct mlserve_exchange *x, struct slice 
 	}
 }
 
+bool exchange_body_is_long(const struct mlserve_exchange *x)
+{
+	return x->head.body_length == LENGTH_UNKNOWN || x->body_left > DRAIN_BYTES;
+}
+
 bool exchange_body_is_done(struct mlserve_exchange *x)
 {
 	struct slice dropped;
 	x->continue_due = false;
+	x->body_limit = INT64_MAX; /* it was short enough to go on (RFC 9112 9.3), whatever the route takes */
 	while (!x->body_ended && !x->body_failed)
 		if (mlserve_request_body(x, &dropped) == MLSERVE_BODY_WAIT)
 			return false;

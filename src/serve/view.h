@@ -27,6 +27,7 @@ struct server_view {
 	const char *version;
 	int64_t started_ns;
 	unsigned generation, loop_count, cpus_available;
+	uint64_t max_connections; /* of all loops together */
 	struct loop_view *loops;
 	struct stats *control; /* of the control thread's own loop */
 	atomic_int phase;      /* enum server_phase; by the control thread */
@@ -49,14 +50,24 @@ static inline int64_t loop_view_queued(const struct loop_view *v)
 	return queued > 0 ? queued : 0;
 }
 
-/* Any thread: open connections, those that were assigned and not yet taken included. Kept without messages, so that a
+/* Sequentially consistent, for the acceptor's last look before it waits.
+ * Any thread: open connections, those that were assigned and not yet taken included. Kept without messages, so that a
  * close counts as soon as an open does. */
 static inline int64_t loop_view_connections(const struct loop_view *v)
 {
-	uint64_t closed = atomic_load_explicit(&v->closed, memory_order_relaxed);
-	uint64_t begun = atomic_load_explicit(&v->assigned, memory_order_relaxed) +
-	                 atomic_load_explicit(&v->opened, memory_order_relaxed);
+	uint64_t closed = atomic_load_explicit(&v->closed, memory_order_seq_cst);
+	uint64_t begun = atomic_load_explicit(&v->assigned, memory_order_seq_cst) +
+	                 atomic_load_explicit(&v->opened, memory_order_seq_cst);
 	return begun > closed ? (int64_t)(begun - closed) : 0;
+}
+
+/* Any thread: of all loops together. */
+static inline uint64_t server_view_connections(const struct server_view *view)
+{
+	int64_t open = 0;
+	for (unsigned i = 0; i < view->loop_count; i++)
+		open += loop_view_connections(&view->loops[i]);
+	return (uint64_t)open;
 }
 
 /* The loop's thread, after it took or closed a connection or began to run. */

@@ -45,31 +45,15 @@ assert len(HIDDEN) == 0x26
 pytestmark = pytest.mark.parametrize("path", ["/local", "/far"])
 
 
-class Far:
-    """An upstream that answers whole requests; cut ones are no fault here."""
-
-    def __init__(self, origin):
-        self.upstream = origin(self.play)
-
-    def play(self, link):
-        try:
-            answering(lambda taken: answer(200, b"far:" + taken.body))(link)
-        except AssertionError:
-            pass
-
-    @property
-    def requests(self):
-        return self.upstream.requests
-
-
 @pytest.fixture(scope="module")
 def shared(serve_module, origin_module):
-    far = Far(origin_module)
-    return serve_module(CONF, up=far.upstream), far
+    far = origin_module(answering(lambda taken: answer(200, b"far:" + taken.body), may_be_cut=True))
+    return serve_module(CONF, up=far), far
 
 
 @pytest.fixture
 def far(shared):
+    """The upstream, without the requests of earlier tests."""
     shared[1].requests.clear()
     return shared[1]
 

@@ -176,8 +176,7 @@ def test_one_loop_can_be_asked_for(make):
     for number in range(3):
         loop = server.get(f"/healthz/loops/{number}").json()
         assert loop["id"] == number and LOOP <= set(loop)
-    for target in ("/healthz/loops/3", "/healthz/loops/-1", "/healthz/loops/x", "/healthz/loops/", "/healthz/loops/00000000000000000001",
-                   "/healthz/loops/4294967296", "/healthz/none", "/healthz/loops/0/x"):
+    for target in ("/healthz/loops/3", "/healthz/loops/-1", "/healthz/loops/x", "/healthz/loops/", "/healthz/loops/4294967296", "/healthz/none", "/healthz/loops/0/x"):
         assert server.get(target).status == 404, target
 
 

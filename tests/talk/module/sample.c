@@ -29,6 +29,7 @@ struct sample {
 
 struct state {
 	int64_t sent, length;
+	bool is_answering;
 	struct mlserve_slice held; /* of the request body, not yet written */
 };
 
@@ -136,36 +137,41 @@ static void begin_digits(struct mlserve_exchange *x, const char *number, bool ha
 
 /* ---- echo ------------------------------------------------------------------------------ */
 
+/* Begins the answer with the first bytes. false: more() is called when there is room. */
+static bool write_held(struct mlserve_exchange *x, struct state *state)
+{
+	if (!state->is_answering)
+		mlserve_answer_begin(x, 200, MLSERVE_LENGTH_UNKNOWN);
+	state->is_answering = true;
+	size_t taken = state->held.length ? mlserve_answer_write(x, state->held.data, state->held.length) : 0;
+	state->held.data += taken;
+	state->held.length -= taken;
+	return state->held.length == 0;
+}
+
+static void fail(struct mlserve_exchange *x, const struct state *state)
+{
+	if (state->is_answering)
+		mlserve_answer_abort(x);
+	else
+		mlserve_answer_error(x, 400, (struct mlserve_slice){NULL, 0});
+}
+
 static void echo(struct mlserve_exchange *x)
 {
 	struct state *state = mlserve_exchange_state(x);
-	for (;;) {
-		if (state->held.length) {
-			size_t taken = mlserve_answer_write(x, state->held.data, state->held.length);
-			state->held.data += taken;
-			state->held.length -= taken;
-			if (state->held.length)
-				return;
-		}
-		switch (mlserve_request_body(x, &state->held)) {
-		case MLSERVE_BODY_DATA:
-			break;
-		case MLSERVE_BODY_END:
-			mlserve_answer_end(x);
+	while (state->held.length == 0 || write_held(x, state)) {
+		enum mlserve_body result = mlserve_request_body(x, &state->held);
+		if (result == MLSERVE_BODY_DATA)
+			continue;
+		if (result == MLSERVE_BODY_FAILED)
+			fail(x, state);
+		if (result != MLSERVE_BODY_END)
 			return;
-		case MLSERVE_BODY_WAIT:
-			return;
-		default:
-			mlserve_answer_abort(x);
-			return;
-		}
+		write_held(x, state);
+		mlserve_answer_end(x);
+		return;
 	}
-}
-
-static void begin_echo(struct mlserve_exchange *x)
-{
-	mlserve_answer_begin(x, 200, MLSERVE_LENGTH_UNKNOWN);
-	echo(x);
 }
 
 static void body(struct mlserve_exchange *x)
@@ -216,7 +222,7 @@ static void serve(struct mlserve_exchange *x)
 	else if ((number = after(path, "/chunked/")))
 		begin_digits(x, number, false);
 	else if (strcmp(path, "/echo") == 0)
-		begin_echo(x);
+		echo(x);
 	else if (strcmp(path, "/executor") == 0)
 		start_counting(x);
 	else if (strcmp(path, "/counts") == 0)

@@ -136,6 +136,7 @@ static void test_health_shows_one_loop(void **state)
 	assert_int_equal(get(f, "/healthz/loops/99999999999999999999").status, 404);
 	assert_int_equal(get(f, "/healthz/loops/").status, 404);
 	assert_int_equal(get(f, "/healthz/loops/1x").status, 404);
+	assert_int_equal(get(f, "/healthz/loops/01").status, 404);
 	assert_int_equal(get(f, "/healthz/other").status, 404);
 }
 
@@ -247,6 +248,16 @@ static void test_health_is_not_ready_while_starting_or_draining(void **state)
 	assert_int_equal(get(f, "/livez").status, 200);
 	atomic_store(&f->h.view.phase, SERVER_READY);
 	assert_int_equal(get(f, "/readyz").status, 200);
+}
+
+static void test_health_of_a_loop_that_still_starts_is_no_trouble(void **state)
+{
+	struct fixture *f = *state;
+	atomic_store(&f->others[1].status.state, LOOP_STARTING);
+	struct answer a = get(f, "/healthz");
+	assert_has(&a, "\"status\":\"ok\",");
+	assert_has(&a, "\"loops_running\":2,");
+	assert_has(&a, "{\"id\":1,\"state\":\"starting\",");
 }
 
 static void test_health_warns_of_more_loops_than_cpus(void **state)
@@ -408,6 +419,7 @@ int main(void)
 	        TEST(test_health_does_not_call_a_short_turn_a_stall),
 	        TEST(test_health_fails_when_no_loop_can_take_work),
 	        TEST(test_health_is_not_ready_while_starting_or_draining),
+	        TEST(test_health_of_a_loop_that_still_starts_is_no_trouble),
 	        TEST(test_health_warns_of_more_loops_than_cpus),
 	        TEST(test_health_shows_detail_to_those_it_is_for),
 	        TEST(test_health_answers_head),
