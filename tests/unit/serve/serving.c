@@ -310,7 +310,7 @@ int serving_teardown(void **state)
 	assert_int_equal(serving_stat(STAT_idle), 0);
 	assert_int_equal(serving_stat(STAT_active_requests), 0);
 	context_fini(&serving.context);
-	executor_free(&serving.view.executor);
+	executor_free(&serving.view.executor, 10 * NS_PER_S);
 	loop_fini(&serving.loop);
 	assert_int_equal(serving_stat(STAT_pending_tasks), 0);
 	assert_int_equal(serving.handled.attached, serving.handled.detached);
