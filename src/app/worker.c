@@ -59,11 +59,12 @@ static void on_socket(struct loop *l, struct mail *mail)
 	struct worker *w = l->owner;
 	struct socket_mail socket;
 	memcpy(&socket, mail->bytes, sizeof socket);
+	/* Before its first request is served, which may ask how many connections wait. */
+	atomic_fetch_add_explicit(&w->view->taken, 1, memory_order_seq_cst);
 	if (w->cut)
 		turn_away(w, mail->fd);
 	else
 		connection_open(&w->context, socket.listener, mail->fd, &socket.peer);
-	atomic_fetch_add_explicit(&w->view->taken, 1, memory_order_seq_cst);
 	server_view_made_room(w->server);
 }
 

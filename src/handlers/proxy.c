@@ -160,6 +160,8 @@ static int64_t announced_length(const struct forward *f, const struct response_h
 
 static enum forward_step begin_answer(struct forward *f, struct response_head *head, size_t length)
 {
+	/* An early answer: how much of the upload the upstream will still take is not known (RFC 9112 9.5). */
+	exchange_may_leave_body(f->exchange);
 	mlserve_answer_begin(f->exchange, head->status, announced_length(f, head));
 	mlserve_answer_fields(f->exchange, proxy_answer_lines(head));
 	f->has_begun = true;

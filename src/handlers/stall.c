@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* Below this share of a CPU a thread that wants to run is starved. */
-static const double burning_share = 0.25;
+static const double burning_share = 0.05;
 
 static const struct {
 	long number;

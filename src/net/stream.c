@@ -245,7 +245,8 @@ static void sent_from_out(struct stream *s, size_t bytes)
  */
 static ssize_t send_both(struct stream *s, const void *data, size_t length, int flags)
 {
-	struct iovec parts[2] = {{s->out + s->out_start, s->out_end - s->out_start}, {(void *)(uintptr_t)data, length}};
+	char *out = s->out ? s->out + s->out_start : NULL;
+	struct iovec parts[2] = {{out, s->out_end - s->out_start}, {(void *)(uintptr_t)data, length}};
 	struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
 	ssize_t n;
 	do

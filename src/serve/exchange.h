@@ -48,7 +48,8 @@ struct mlserve_exchange {
 	int64_t body_taken, body_limit;
 	size_t body_lent; /* bytes given out by the last mlserve_request_body */
 	struct chunked chunked;
-	bool served; /* the handler knows this exchange */
+	bool served;      /* the handler knows this exchange */
+	bool body_unsure; /* the handler may stop reading the body, see exchange_may_leave_body */
 	bool body_ended, body_wanted, body_failed, continue_due, tunnel;
 	unsigned body_status; /* why it failed: 400, 408, 413 */
 
@@ -108,6 +109,12 @@ bool exchange_is_secure(const struct mlserve_exchange *);
 uint64_t exchange_number(const struct mlserve_exchange *);
 /* The request id (made on first use), REQUEST_ID_BYTES. */
 struct slice exchange_request_id(struct mlserve_exchange *);
+/* Before the answer begins: what is left of the request body may never be read, so the connection cannot be promised to
+ * go on unless that is short. */
+static inline void exchange_may_leave_body(struct mlserve_exchange *x)
+{
+	x->body_unsure = true;
+}
 /* An answer has begun (an error page cannot be sent any more). */
 static inline bool exchange_has_begun(const struct mlserve_exchange *x)
 {

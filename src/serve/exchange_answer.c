@@ -50,7 +50,8 @@ static bool can_go_on(const struct mlserve_exchange *x)
 		return false;
 	/* A handler that has begun to read the body reads it to its end; one that does not is seen when it has ended.
 	 */
-	if (x->body_ended || x->body_taken || x->body_wanted)
+	bool reads_on = !x->body_unsure && (x->body_taken || x->body_wanted);
+	if (x->body_ended || reads_on)
 		return true;
 	/* An unread body: one that the client holds back, or a long one, is not waited for (RFC 9112 9.3). */
 	return !x->continue_due && !exchange_body_is_long(x);

@@ -51,8 +51,8 @@ SAMPLE = 1.0  # seconds of CPU sampling a pattern; that time passes is the subje
 
 
 def silent(link):
-    link.request_head()
     with contextlib.suppress(AssertionError):
+        link.request_head()
         link.wait_end(60)
 
 
@@ -206,7 +206,9 @@ def test_ten_thousand_short_connections_leave_nothing_behind(server):
                 client.reset()
         server.clients.clear()
     server.settle(lambda document: sum(loop["connections"] for loop in document["loops"]) == 1)
-    assert descriptors(server.pid) <= fds + 2
+    deadline = time.monotonic() + allow(5)
+    while descriptors(server.pid) > fds + 1:
+        assert time.monotonic() < deadline, f"{fds} descriptors before, {descriptors(server.pid)} after"
     if SLOW <= 1:
         assert resident_bytes(server.pid) - memory < 8 << 20
 

@@ -144,7 +144,8 @@ static bool write_held(struct mlserve_exchange *x, struct state *state)
 		mlserve_answer_begin(x, 200, MLSERVE_LENGTH_UNKNOWN);
 	state->is_answering = true;
 	size_t taken = state->held.length ? mlserve_answer_write(x, state->held.data, state->held.length) : 0;
-	state->held.data += taken;
+	if (taken)
+		state->held.data += taken; /* it may be NULL */
 	state->held.length -= taken;
 	return state->held.length == 0;
 }

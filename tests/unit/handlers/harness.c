@@ -107,7 +107,7 @@ void harness_stop(struct harness *h)
 {
 	harness_close(h);
 	connections_cut(&h->context);
-	executor_free(&h->view.executor);
+	assert_true(executor_free(&h->view.executor, 10 * NS_PER_S));
 	harness_turn(h); /* jobs that came back */
 	context_fini(&h->context);
 	loop_fini(&h->loop);

@@ -131,7 +131,7 @@ static void test_work_is_refused_when_the_executor_is_full(void **state)
 	int error = 0;
 	(void)state;
 	harness_start(&h, "[route w]\npath = /w\nhandler = work\nio_delay = 0\nrun_on = executor\n");
-	executor_free(&h.view.executor);
+	assert_true(executor_free(&h.view.executor, 10 * NS_PER_S));
 	h.view.executor = executor_create(1, 0, &error);
 	assert_non_null(h.view.executor);
 	struct answer a = harness_ask(&h, "GET /w", "");
