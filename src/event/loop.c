@@ -5,6 +5,7 @@
 #include "event/loop.h"
 #include "base/check.h"
 #include "base/fd.h"
+#include "event/stress.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -196,6 +197,7 @@ void loop_post_always(struct loop *l, struct post *post)
 	while (!atomic_compare_exchange_weak_explicit(
 	        &l->posts, &post->next, post, memory_order_seq_cst, memory_order_relaxed))
 		;
+	STRESS_POINT();
 	mailbox_wake(&l->mailbox);
 }
 
@@ -213,6 +215,7 @@ static void run_posts(struct loop *l)
 	while (in_order) {
 		struct post *next = in_order->next;
 		in_order->run(l, in_order);
+		STRESS_POINT();
 		in_order = next;
 	}
 }
@@ -268,6 +271,7 @@ static void on_awake(struct ev_loop *ev, ev_check *check, int events)
 {
 	struct loop *l = CONTAINER_OF(check, struct loop, after_sleep);
 	(void)ev, (void)events;
+	STRESS_POINT();
 	l->now_ns = clock_now_ns();
 	l->second = stats_second(l->stats, l->now_ns);
 	atomic_store_explicit(&l->stats->status.busy_since_ns, l->now_ns, memory_order_relaxed);
@@ -296,8 +300,10 @@ static void on_before_sleep(struct ev_loop *ev, ev_prepare *prepare, int events)
 	run_tasks(l);
 	if (l->turn_end)
 		l->turn_end(l);
+	STRESS_POINT();
 	bool may_sleep = list_is_empty(&l->tasks) && !l->stopping && mailbox_may_sleep(&l->mailbox) &&
 	                 !atomic_load_explicit(&l->posts, memory_order_seq_cst);
+	STRESS_POINT();
 	if (may_sleep && ev_is_active(&l->no_sleep))
 		ev_idle_stop(ev, &l->no_sleep);
 	else if (!may_sleep && !ev_is_active(&l->no_sleep))
