@@ -325,10 +325,8 @@ static int make_set(struct loop *l)
 	if (l->set_fd < 0)
 		return -errno;
 	l->ev = ev_loop_new(EVBACKEND_EPOLL | EVFLAG_NOENV);
-	clock_now_ns(); /* for timers that start before the first turn */
 	if (!l->ev)
 		return errno ? -errno : -ENOMEM;
-	clock_now_ns(); /* for timers that start before the first turn */
 	ev_io_init(&l->set_watch, on_set_ready, l->set_fd, EV_READ);
 	/* Before timers: what came in time must be seen before its timeout. */
 	ev_set_priority(&l->set_watch, 1);
