@@ -5,6 +5,7 @@
 #include "event/loop.h"
 #include "base/check.h"
 #include "base/fd.h"
+#include "event/stress.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@ enum {
 	BATCH = 256,       /* events taken from the set at once */
 	WORTH_ANOTHER = 8, /* after so many events another look at the set is cheaper than a sleep */
 	LOOKS = 16,        /* then timers and mail get their turn */
-	MAIL_A_TURN = 1024,
+	MAIL_A_TURN = 128,
 	FIRST_SLOTS = 64,
 	MAILBOX_SLOT = 0,
 };
@@ -101,12 +102,13 @@ void loop_unregister(struct watch *w, int fd)
 
 /* ---- deadlines -------------------------------------------------------------------- */
 
-/* libev counts from its own cached time, which may be a long turn ago. */
+/* libev counts from its own cached time, which may be a long turn ago, or older than the loop when it does not run yet.
+ */
 static void start_ev_timer(struct loop *l, ev_timer *timer, int64_t after_ns)
 {
-	int64_t since_ns = clock_now_ns() - l->ev_now_ns;
+	ev_now_update(l->ev);
 	ev_timer_stop(l->ev, timer);
-	ev_timer_set(timer, (double)(after_ns + since_ns) / (double)NS_PER_S, 0.);
+	ev_timer_set(timer, (double)after_ns / (double)NS_PER_S, 0.);
 	ev_timer_start(l->ev, timer);
 }
 
@@ -178,6 +180,8 @@ static void run_tasks(struct loop *l)
 	struct list round, *node;
 	if (list_is_empty(&l->tasks))
 		return;
+	/* Tasks may serve what was read after the turn began. */
+	l->epoch++;
 	list_init(&round);
 	list_append(&l->tasks, &round);
 	list_remove(&l->tasks);
@@ -195,6 +199,7 @@ void loop_post_always(struct loop *l, struct post *post)
 	while (!atomic_compare_exchange_weak_explicit(
 	        &l->posts, &post->next, post, memory_order_seq_cst, memory_order_relaxed))
 		;
+	STRESS_POINT();
 	mailbox_wake(&l->mailbox);
 }
 
@@ -212,6 +217,7 @@ static void run_posts(struct loop *l)
 	while (in_order) {
 		struct post *next = in_order->next;
 		in_order->run(l, in_order);
+		STRESS_POINT();
 		in_order = next;
 	}
 }
@@ -220,11 +226,8 @@ static void read_mail(struct loop *l)
 {
 	struct mail mail;
 	run_posts(l);
-	for (int i = 0; i < MAIL_A_TURN && mailbox_take(&l->mailbox, &mail); i++) {
-		/* A socket that comes late in a turn can bring a request that was sent after the turn began. */
-		l->epoch++;
+	for (int i = 0; i < MAIL_A_TURN && mailbox_take(&l->mailbox, &mail); i++)
 		mail.deliver(l, &mail);
-	}
 }
 
 static void dispatch(struct loop *l, const struct epoll_event *event)
@@ -267,7 +270,8 @@ static void on_awake(struct ev_loop *ev, ev_check *check, int events)
 {
 	struct loop *l = CONTAINER_OF(check, struct loop, after_sleep);
 	(void)ev, (void)events;
-	l->now_ns = l->ev_now_ns = clock_now_ns();
+	STRESS_POINT();
+	l->now_ns = clock_now_ns();
 	l->second = stats_second(l->stats, l->now_ns);
 	atomic_store_explicit(&l->stats->status.busy_since_ns, l->now_ns, memory_order_relaxed);
 	mailbox_awake(&l->mailbox);
@@ -295,8 +299,10 @@ static void on_before_sleep(struct ev_loop *ev, ev_prepare *prepare, int events)
 	run_tasks(l);
 	if (l->turn_end)
 		l->turn_end(l);
+	STRESS_POINT();
 	bool may_sleep = list_is_empty(&l->tasks) && !l->stopping && mailbox_may_sleep(&l->mailbox) &&
 	                 !atomic_load_explicit(&l->posts, memory_order_seq_cst);
+	STRESS_POINT();
 	if (may_sleep && ev_is_active(&l->no_sleep))
 		ev_idle_stop(ev, &l->no_sleep);
 	else if (!may_sleep && !ev_is_active(&l->no_sleep))
@@ -318,10 +324,8 @@ static int make_set(struct loop *l)
 	if (l->set_fd < 0)
 		return -errno;
 	l->ev = ev_loop_new(EVBACKEND_EPOLL | EVFLAG_NOENV);
-	l->ev_now_ns = clock_now_ns(); /* for timers that start before the first turn */
 	if (!l->ev)
 		return errno ? -errno : -ENOMEM;
-	l->ev_now_ns = clock_now_ns(); /* for timers that start before the first turn */
 	ev_io_init(&l->set_watch, on_set_ready, l->set_fd, EV_READ);
 	/* Before timers: what came in time must be seen before its timeout. */
 	ev_set_priority(&l->set_watch, 1);
@@ -381,7 +385,7 @@ void loop_fini(struct loop *l)
 int loop_run(struct loop *l)
 {
 	ev_now_update(l->ev);
-	l->now_ns = l->ev_now_ns = clock_now_ns();
+	l->now_ns = clock_now_ns();
 	l->second = stats_second(l->stats, l->now_ns);
 	ev_run(l->ev, 0);
 	return l->stopping ? 0 : -EIO;

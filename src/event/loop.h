@@ -49,10 +49,9 @@ struct loop {
 	struct ev_loop *ev;
 	unsigned id;
 	int set_fd;
-	int64_t now_ns;    /* stamp of this turn's begin */
-	int64_t ev_now_ns; /* when libev last read its clock: its timers count from there */
-	uint64_t epoch;    /* grows whenever input may have come that was not there before: what was looked at in the
-	                      same epoch need not be looked at again */
+	int64_t now_ns; /* stamp of this turn's begin */
+	uint64_t epoch; /* grows whenever input may have come that was not there before: what was looked at in the
+	                   same epoch need not be looked at again */
 	struct stats *stats;
 	struct stats_second *second;
 	struct mailbox mailbox;

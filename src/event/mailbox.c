@@ -10,6 +10,7 @@
 #include "event/mailbox.h"
 #include "base/check.h"
 #include "base/fd.h"
+#include "event/stress.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,9 +49,12 @@ void mailbox_wake(struct mailbox *m)
 {
 	uint64_t one = 1;
 	/* Only the writer that takes the flag writes the eventfd: one wake-up for a burst. */
-	if (!atomic_load_explicit(&m->sleeping, memory_order_seq_cst) ||
-	        !atomic_exchange_explicit(&m->sleeping, false, memory_order_seq_cst))
+	if (!atomic_load_explicit(&m->sleeping, MAILBOX_LOOK_ORDER))
 		return;
+	STRESS_POINT();
+	if (!atomic_exchange_explicit(&m->sleeping, false, memory_order_seq_cst))
+		return;
+	STRESS_POINT();
 	/* EAGAIN means that the counter is full of wake-ups already: the reader will wake. */
 	ssize_t n = write(m->event_fd, &one, sizeof one);
 	MUST(n == sizeof one || errno == EAGAIN || errno == EINTR);
@@ -74,8 +78,10 @@ bool mailbox_post(struct mailbox *m, const struct mail *mail)
 			at = atomic_load_explicit(&m->tail, memory_order_relaxed);
 		}
 	}
+	STRESS_POINT();
 	cell->mail = *mail;
-	atomic_store_explicit(&cell->turn, at + 1, memory_order_seq_cst);
+	atomic_store_explicit(&cell->turn, at + 1, MAILBOX_POST_ORDER);
+	STRESS_POINT();
 	mailbox_wake(m);
 	return true;
 }
@@ -101,6 +107,7 @@ bool mailbox_take(struct mailbox *m, struct mail *ret)
 	if (atomic_load_explicit(&cell->turn, memory_order_acquire) != m->head + 1)
 		return false;
 	*ret = cell->mail;
+	STRESS_POINT();
 	atomic_store_explicit(&cell->turn, m->head + m->mask + 1, memory_order_release);
 	m->head++;
 	return true;
@@ -108,10 +115,12 @@ bool mailbox_take(struct mailbox *m, struct mail *ret)
 
 bool mailbox_may_sleep(struct mailbox *m)
 {
-	atomic_store_explicit(&m->sleeping, true, memory_order_seq_cst);
+	atomic_store_explicit(&m->sleeping, true, MAILBOX_SLEEP_ORDER);
+	STRESS_POINT();
 	struct mailbox_cell *cell = &m->cells[m->head & m->mask];
-	if (atomic_load_explicit(&cell->turn, memory_order_seq_cst) != m->head + 1)
+	if (atomic_load_explicit(&cell->turn, MAILBOX_LOOK_ORDER) != m->head + 1)
 		return true;
+	STRESS_POINT();
 	atomic_store_explicit(&m->sleeping, false, memory_order_relaxed);
 	return false;
 }

@@ -6,7 +6,7 @@
 #include "mlserve/handler.h"
 #include "upstream/pool.h"
 
-enum { FORWARD_TRIES = 12 };
+enum { FORWARD_TRIES = 16 };
 
 struct proxy_route {
 	const char *upstream;
@@ -33,9 +33,10 @@ struct forward {
 	struct link *link; /* NULL: none */
 	struct slice instance;
 
-	uint16_t tried[FORWARD_TRIES];
+	uint16_t tried[FORWARD_TRIES]; /* in this round over the servers, the present one last */
 	size_t tried_count;
-	unsigned status; /* of the last failure */
+	unsigned retries; /* so far */
+	unsigned status;  /* of the last failure */
 	bool stale_try_is_used;
 
 	enum upload upload;
@@ -70,7 +71,7 @@ void forward_advance(struct forward *);
 bool forward_find_pool(struct mlserve_exchange *, struct proxy_local *);
 /* What the request's head is made of. */
 void forward_describe(const struct forward *, struct proxy_request *ret);
-/* Begins the exchange with a server that was not tried yet, or answers that there is none. */
+/* Begins the exchange with a server; one that was not tried yet is preferred. */
 void forward_try(struct forward *);
 /* This try failed: another one, the error, or a cut when the answer has begun. FORWARD_ENDED. */
 enum forward_step forward_fail(struct forward *, unsigned status, const char *reason);

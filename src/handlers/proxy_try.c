@@ -13,7 +13,7 @@
 
 static const int64_t LOG_EVERY_NS = NS_PER_S;
 
-static void begin_try(struct forward *, uint16_t server, bool fresh);
+static void begin_try(struct forward *, bool fresh);
 
 /* ---- the request ------------------------------------------------------------------------- */
 
@@ -126,28 +126,39 @@ static struct outcome look_at(const struct link *l)
 	return o;
 }
 
-static void repeat(struct forward *f, bool on_same_server)
+/* false: every server was tried. */
+static bool pick(struct forward *f)
 {
-	f->head_is_sent = false;
-	f->head_deadline_ns = 0;
-	if (on_same_server)
-		begin_try(f, f->tried[f->tried_count - 1], true);
-	else
-		forward_try(f);
+	uint16_t server;
+	if (f->tried_count == FORWARD_TRIES || !group_pick(f->pool->group, f->tried, f->tried_count, &server))
+		return false;
+	f->tried[f->tried_count++] = server;
+	return true;
+}
+
+/* A server that was too slow is not asked again: the client has waited long enough. */
+static bool pick_again(struct forward *f)
+{
+	if (f->retries++ >= f->pool->group->retries)
+		return false;
+	if (pick(f))
+		return true;
+	f->tried_count = 0;
+	return f->status != 504 && pick(f);
 }
 
 /* The try is over and f->link gone. */
 static void go_on_after(struct forward *f, struct outcome o)
 {
 	bool may_repeat = !f->has_begun && !o.received && !f->first_is_lost && (!o.sent || is_idempotent(f));
-	if (may_repeat && o.stale && f->status == 502 && !f->stale_try_is_used) {
-		f->stale_try_is_used = true;
-		repeat(f, true);
-	} else if (may_repeat && f->status != 503 && f->tried_count <= f->pool->group->retries) {
-		repeat(f, false);
-	} else {
+	bool is_stale_try = o.stale && f->status == 502 && !f->stale_try_is_used;
+	f->stale_try_is_used |= is_stale_try;
+	f->head_is_sent = false;
+	f->head_deadline_ns = 0;
+	if (may_repeat && (is_stale_try || (f->status != 503 && pick_again(f))))
+		begin_try(f, is_stale_try);
+	else
 		answer_failure(f);
-	}
 }
 
 enum forward_step forward_fail(struct forward *f, unsigned status, const char *reason)
@@ -217,14 +228,15 @@ static void on_link_expired(struct link *l)
 	loop_label(loop, NULL, NULL);
 }
 
-/* Out of something that another server would not help against. */
+/* Short of something that no other server could help out with. */
 static bool is_ours(int error)
 {
 	return error == -EMFILE || error == -ENFILE || error == -ENOBUFS || error == -ENOMEM || error == -EADDRNOTAVAIL;
 }
 
-static void begin_try(struct forward *f, uint16_t server, bool fresh)
+static void begin_try(struct forward *f, bool fresh)
 {
+	uint16_t server = f->tried[f->tried_count - 1];
 	int error = 0;
 	f->link = fresh ? NULL : pool_take(f->pool, server, !is_idempotent(f));
 	if (!f->link)
@@ -246,11 +258,6 @@ static void begin_try(struct forward *f, uint16_t server, bool fresh)
 
 void forward_try(struct forward *f)
 {
-	uint16_t server;
-	if (f->tried_count == FORWARD_TRIES || !group_pick(f->pool->group, f->tried, f->tried_count, &server)) {
-		answer_failure(f);
-		return;
-	}
-	f->tried[f->tried_count++] = server;
-	begin_try(f, server, false);
+	MUST(pick(f));
+	begin_try(f, false);
 }

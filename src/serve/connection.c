@@ -2,6 +2,7 @@
 #include "serve/connection.h"
 #include "base/check.h"
 #include "base/log.h"
+#include "serve/connection_count.h"
 #include "serve/connection_wait.h"
 #include "serve/exchange.h"
 #include <errno.h>
@@ -21,15 +22,6 @@ static void connection_step(struct connection *);
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-static void count_bytes(struct connection *c)
-{
-	struct stats *stats = c->context->loop->stats;
-	stat_add(stats, STAT_bytes_in, (int64_t)(c->stream.bytes_in - c->counted_in));
-	stat_add(stats, STAT_bytes_out, (int64_t)(c->stream.bytes_out - c->counted_out));
-	c->counted_in = c->stream.bytes_in;
-	c->counted_out = c->stream.bytes_out;
-}
-
 static void drop_exchange(struct connection *c)
 {
 	if (!c->exchange)
@@ -37,13 +29,6 @@ static void drop_exchange(struct connection *c)
 	exchange_cut(c->exchange);
 	exchange_free(c->exchange);
 	c->exchange = NULL;
-}
-
-static void set_idle(struct connection *c, bool idle)
-{
-	if (c->counted_idle != idle)
-		stat_add(c->context->loop->stats, STAT_idle, idle ? 1 : -1);
-	c->counted_idle = idle;
 }
 
 static void reset_on_close(struct connection *c)
@@ -56,8 +41,8 @@ static void connection_free(struct connection *c)
 {
 	struct context *context = c->context;
 	drop_exchange(c);
-	set_idle(c, false);
-	count_bytes(c);
+	connection_count_idle(c, false);
+	connection_count_bytes(c);
 	task_cancel(&c->task);
 	if (c->resets)
 		reset_on_close(c);
@@ -74,7 +59,11 @@ static void connection_free(struct connection *c)
 /* The client is gone: nobody can be answered. */
 static bool lose(struct connection *c)
 {
-	if (c->exchange && c->exchange->phase < ANSWER_ENDED)
+	const struct mlserve_exchange *x = c->exchange;
+	bool whole = x && x->phase == ANSWER_ENDED && stream_is_drained(&c->stream) && !c->stream.error;
+	if (whole) /* only a rest of the request was waited for */
+		connection_count_answer(c);
+	else if (x)
 		stat_add(c->context->loop->stats, STAT_client_aborts, 1);
 	c->state = CONNECTION_GONE;
 	return true;
@@ -86,7 +75,7 @@ static bool end(struct connection *c, bool lingers)
 {
 	c->lingers |= lingers || stream_bytes(&c->stream).length > 0;
 	stream_unpin(&c->stream);
-	set_idle(c, false);
+	connection_count_idle(c, false);
 	c->state = CONNECTION_ENDING;
 	return true;
 }
@@ -99,7 +88,7 @@ static bool begin_exchange(struct connection *c, const char *bytes, size_t lengt
 	int64_t lag_ns = c->context->answered_ns - c->context->loop->now_ns;
 	if (!x)
 		return lose(c);
-	set_idle(c, false);
+	connection_count_idle(c, false);
 	c->state = CONNECTION_EXCHANGE;
 	c->waiting = WAIT_NONE;
 	c->exchange = x;
@@ -202,24 +191,6 @@ static bool step_head(struct connection *c)
 
 /* ---- an exchange --------------------------------------------------------------------------------- */
 
-static void count_answer(struct connection *c)
-{
-	struct mlserve_exchange *x = c->exchange;
-	struct loop *l = c->context->loop;
-	int64_t now_ns = clock_now_ns();
-	enum stat_id by_class = x->status < 300   ? STAT_answers_2xx
-	                        : x->status < 400 ? STAT_answers_3xx
-	                        : x->status < 500 ? STAT_answers_4xx
-	                                          : STAT_answers_5xx;
-	stat_add(l->stats, by_class, 1);
-	stat_add(l->stats, x->status >= 500 || x->phase == ANSWER_ABORTED ? STAT_failed : STAT_finished, 1);
-	atomic_int_least64_t *requests = &l->second->requests;
-	atomic_store_explicit(requests, atomic_load_explicit(requests, memory_order_relaxed) + 1, memory_order_relaxed);
-	histogram_add(&l->second->latency, (uint64_t)((now_ns - x->started_ns) / NS_PER_US));
-	c->context->answered_ns = now_ns;
-	c->since_ns = now_ns;
-}
-
 /* The answer is written whole. */
 static bool finish_exchange(struct connection *c)
 {
@@ -227,7 +198,7 @@ static bool finish_exchange(struct connection *c)
 	bool closes = x->answer_closes || c->context->draining || x->body_failed;
 	/* A client that did not ask for the end may have sent its next request already. */
 	bool may_send = !x->body_ended || x->head.keep_alive;
-	count_answer(c);
+	connection_count_answer(c);
 	exchange_free(x);
 	c->exchange = NULL;
 	c->answered_epoch = c->context->loop->epoch;
@@ -240,7 +211,7 @@ static bool finish_exchange(struct connection *c)
 	/* A pipelined request may have been sent after whatever this turn has looked at so far. */
 	c->context->loop->epoch += c->head_begun;
 	c->state = CONNECTION_HEAD;
-	set_idle(c, true);
+	connection_count_idle(c, true);
 	return true;
 }
 
@@ -251,7 +222,7 @@ static bool abort_exchange(struct connection *c)
 	bool begun = x->status != 0, may_send = !x->body_ended || x->head.keep_alive;
 	/* An answer that ends with the connection looks whole unless that breaks. */
 	c->resets = begun && !x->answer_chunked && !x->answer_bodyless && x->answer_left < 0;
-	count_answer(c);
+	connection_count_answer(c);
 	drop_exchange(c);
 	return begun ? end(c, may_send && !c->resets) : lose(c);
 }
@@ -276,14 +247,12 @@ static bool step_ended(struct connection *c)
 static bool step_exchange(struct connection *c)
 {
 	struct mlserve_exchange *x = c->exchange;
+	/* A direct write that failed leaves nothing to flush: nobody else would notice. */
 	if (c->stream.error)
 		return lose(c);
 	bool called = exchange_advance(x);
 	if (x->phase == ANSWER_ABORTED)
 		return abort_exchange(c);
-	/* A direct write that failed leaves nothing to flush: nobody else would notice. */
-	if (c->stream.error)
-		return lose(c);
 	if (x->phase == ANSWER_ENDED)
 		return step_ended(c);
 	if (called)
@@ -357,6 +326,9 @@ static void settle(struct connection *c)
 	bool waited = !stream_is_drained(s);
 	if (c->state != CONNECTION_GONE && waited && s->writable && stream_flush(s) == STREAM_FAILED)
 		lose(c);
+	/* An answer that is still being made has no reader. */
+	if (c->client_gone && c->state == CONNECTION_EXCHANGE)
+		lose(c);
 	if (c->state != CONNECTION_GONE && stream_wait(s) < 0)
 		lose(c);
 	if (c->state == CONNECTION_GONE)
@@ -365,7 +337,7 @@ static void settle(struct connection *c)
 	 * the step. */
 	if (stream_is_drained(s) ? waited : s->writable)
 		loop_defer(c->context->loop, &c->task);
-	count_bytes(c);
+	connection_count_bytes(c);
 	wait_note(c);
 	wait_arm(c);
 }
@@ -393,9 +365,8 @@ static void on_ready(struct watch *w, uint32_t events)
 {
 	struct connection *c = CONTAINER_OF(w, struct connection, stream.watch);
 	stream_note(&c->stream, events);
-	/* Reset, or both sides ended: an answer that is still being made has no reader. */
-	if ((events & (EPOLLHUP | EPOLLERR)) && c->state == CONNECTION_EXCHANGE)
-		lose(c);
+	/* Reset, or both sides ended. It may come together with the last request, and it is told once. */
+	c->client_gone |= (events & (EPOLLHUP | EPOLLERR)) != 0;
 	connection_step(c);
 }
 
@@ -463,8 +434,12 @@ void connection_open(
 	stat_add(context->loop->stats, STAT_accepted, 1);
 	stat_add(context->loop->stats, STAT_connections, 1);
 	context->connections++;
-	set_idle(c, true);
-	connection_step(c);
+	connection_count_idle(c, true);
+	/* All sockets that came together are read before the first is served: so one look at a file serves all of them.
+	 * What goes wrong here shows again in the step. */
+	if (stream_read(&c->stream) == STREAM_DONE)
+		note_head(c);
+	loop_defer(context->loop, &c->task);
 }
 
 static void for_each(struct context *context, void (*action)(struct connection *))

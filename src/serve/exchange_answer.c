@@ -364,6 +364,7 @@ void mlserve_answer_error(struct mlserve_exchange *x, unsigned status, struct sl
 	char page[ERROR_PAGE_BYTES];
 	if (x->phase != ANSWER_NONE)
 		return mlserve_answer_abort(x);
+	exchange_may_leave_body(x);
 	if (x->body_failed)
 		status = x->body_status;
 	struct slice id = exchange_request_id(x);

@@ -1,6 +1,7 @@
 noinst_LIBRARIES += src/serve/libserve.a
 src_serve_libserve_a_SOURCES = \
 	src/serve/connection.c src/serve/connection.h \
+	src/serve/connection_count.c src/serve/connection_count.h \
 	src/serve/connection_wait.c src/serve/connection_wait.h \
 	src/serve/context.c src/serve/context.h \
 	src/serve/error_page.c src/serve/error_page.h \

@@ -126,7 +126,7 @@ static void test_executor_refuses_when_its_queue_is_full(void **state)
 	while (executor_figures(e).active)
 		sched_yield();
 	expect_figures(e, 0, 0, 1);
-	executor_free(&e, 10 * NS_PER_S);
+	assert_true(executor_free(&e, 10 * NS_PER_S));
 	assert_null(e);
 }
 
@@ -155,7 +155,7 @@ static void test_executor_gives_back_what_has_not_begun(void **state)
 	loop.stopping = false;
 	assert_int_equal(loop_run(&loop), 0);
 	assert_int_equal(numbers[0], 1);
-	executor_free(&e, 10 * NS_PER_S);
+	assert_true(executor_free(&e, 10 * NS_PER_S));
 }
 
 static void test_executor_runs_every_job_once_and_brings_it_home(void **state)
@@ -175,7 +175,7 @@ static void test_executor_runs_every_job_once_and_brings_it_home(void **state)
 		assert_int_equal(numbers[i], 1);
 	assert_int_equal(done_count, JOBS);
 	assert_false(done_in_wrong_thread);
-	executor_free(&e, 10 * NS_PER_S);
+	assert_true(executor_free(&e, 10 * NS_PER_S));
 }
 
 /* Withdrawing races with the threads: each job is either given back or done, never both. */
@@ -195,7 +195,7 @@ static void test_executor_withdrawn_or_done_never_both(void **state)
 	stop_after = JOBS - withdrawn;
 	if (stop_after)
 		assert_int_equal(loop_run(&loop), 0);
-	executor_free(&e, 10 * NS_PER_S);
+	assert_true(executor_free(&e, 10 * NS_PER_S));
 	assert_int_equal(atomic_load(&ran), JOBS - withdrawn);
 	assert_int_equal(done_count, JOBS - withdrawn);
 }
@@ -242,7 +242,7 @@ static void test_executor_free_waits_for_running_jobs_and_drops_the_queue(void *
 	assert_int_equal(pthread_create(&helper, NULL, let_go, NULL), 0);
 	stop_after = 0;
 	atomic_store(&freeing_tid, (int)syscall(SYS_gettid));
-	executor_free(&e, 10 * NS_PER_S);
+	assert_true(executor_free(&e, 10 * NS_PER_S));
 	assert_int_equal(atomic_load(&ran), 1);
 	assert_int_equal(number, 0);
 	pthread_join(helper, NULL);
@@ -257,7 +257,7 @@ static void test_executor_free_takes_null(void **state)
 {
 	struct executor *none = NULL;
 	(void)state;
-	executor_free(&none, 10 * NS_PER_S);
+	assert_true(executor_free(&none, 0));
 	assert_null(none);
 }
 
@@ -282,7 +282,7 @@ static void test_executor_threads_start_with_signals_blocked(void **state)
 	assert_int_equal(loop_run(&loop), 0);
 	assert_true(sigismember(&mask_seen, SIGTERM));
 	assert_true(sigismember(&mask_seen, SIGHUP));
-	executor_free(&e, 10 * NS_PER_S);
+	assert_true(executor_free(&e, 10 * NS_PER_S));
 }
 
 int main(void)

@@ -98,18 +98,10 @@ static void expect_refused(const char *request, const char *status)
 static void test_body_that_is_announced_too_large_is_refused_unread(void **state)
 {
 	(void)state;
+	expect_refused("POST /small HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n", "413");
 	expect_refused("POST /small HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 11\r\n\r\n", "413");
 	expect_refused("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 9000000\r\n\r\n", "413");
-	/* So short a rest is dropped, and the connection goes on. */
-	client_open(SOCK_STREAM);
-	client_send("POST /small HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n");
-	client_until_has("</html>");
-	assert_true(client_has("HTTP/1.1 413 "));
-	assert_false(client_has("\r\nConnection: close\r\n"));
 	assert_int_equal(serving.handled.served, 0);
-	client_send("0123456789aGET /whole HTTP/1.1\r\nHost: a\r\n\r\n");
-	client_until("hello");
-	assert_int_equal(serving.handled.served, 1);
 }
 
 static void test_body_in_chunks_that_becomes_too_large_is_refused(void **state)

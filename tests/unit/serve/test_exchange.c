@@ -189,6 +189,8 @@ static void test_exchange_cuts_so_that_the_client_can_tell(void **state)
 		assert_int_equal(client_has("abc"), i < 3);
 		assert_int_equal(client.length > 0, i < 3);
 		assert_false(i < 3 && strstr(client_body(), "0\r\n\r\n"));
+		client_close();
+		serving_turns(2);
 		assert_int_equal(serving.context.connections, 0);
 	}
 	assert_int_equal(serving.handled.cancelled, 0); /* the handlers themselves ended them */
