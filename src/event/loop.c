@@ -15,7 +15,7 @@ enum {
 	BATCH = 256,       /* events taken from the set at once */
 	WORTH_ANOTHER = 8, /* after so many events another look at the set is cheaper than a sleep */
 	LOOKS = 16,        /* then timers and mail get their turn */
-	MAIL_A_TURN = 1024,
+	MAIL_A_TURN = 128,
 	FIRST_SLOTS = 64,
 	MAILBOX_SLOT = 0,
 };
@@ -180,6 +180,8 @@ static void run_tasks(struct loop *l)
 	struct list round, *node;
 	if (list_is_empty(&l->tasks))
 		return;
+	/* Tasks may serve what was read after the turn began. */
+	l->epoch++;
 	list_init(&round);
 	list_append(&l->tasks, &round);
 	list_remove(&l->tasks);
@@ -224,11 +226,8 @@ static void read_mail(struct loop *l)
 {
 	struct mail mail;
 	run_posts(l);
-	for (int i = 0; i < MAIL_A_TURN && mailbox_take(&l->mailbox, &mail); i++) {
-		/* A socket that comes late in a turn can bring a request that was sent after the turn began. */
-		l->epoch++;
+	for (int i = 0; i < MAIL_A_TURN && mailbox_take(&l->mailbox, &mail); i++)
 		mail.deliver(l, &mail);
-	}
 }
 
 static void dispatch(struct loop *l, const struct epoll_event *event)

@@ -14,7 +14,8 @@
 #include <time.h>
 
 enum {
-	STATIC_SMALL_BYTES = 32 * 1024, /* larger files stay in the kernel's cache */
+	STATIC_SMALL_BYTES =
+	        128 * 1024, /* larger files stay in the kernel's cache; up to here a copy was cheaper than sendfile */
 	STATIC_ENTRIES = 1024,
 	STATIC_BUCKETS = 2048,
 	STATIC_MEMORY_BYTES = 16 * 1024 * 1024,

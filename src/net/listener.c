@@ -94,8 +94,10 @@ int listener_adopt(int fd, struct endpoint *ret)
 /* The name of passed descriptor `index` in LISTEN_FDNAMES, "unknown" as systemd says when there is none. */
 static struct slice passed_name(const char *names, long index)
 {
-	struct slice rest = slice_of(names ? names : "");
-	while (rest.data && index-- > 0) {
+	struct slice rest = slice_of(names);
+	if (!names)
+		return SLICE("unknown");
+	while (index-- > 0) {
 		const char *colon = rest.length ? memchr(rest.data, ':', rest.length) : NULL;
 		if (!colon)
 			return SLICE("unknown");

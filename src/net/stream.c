@@ -297,14 +297,19 @@ bool stream_is_drained(const struct stream *s)
 	return s->out_start == s->out_end && s->segment.kind == SEGMENT_NONE;
 }
 
+/* Bytes of the segment for one call. */
+static size_t segment_part(const struct stream *s)
+{
+	return s->segment.left > FLUSH_BYTES ? FLUSH_BYTES : (size_t)s->segment.left;
+}
+
 /* One call's worth of the segment's file. Returns bytes, 0 for EAGAIN, or a negative errno. */
 static ssize_t send_file(struct stream *s)
 {
 	off_t offset = s->segment.offset;
-	size_t length = s->segment.left > FLUSH_BYTES ? FLUSH_BYTES : (size_t)s->segment.left;
 	ssize_t n;
 	do
-		n = sendfile(s->fd, s->segment.fd, &offset, length);
+		n = sendfile(s->fd, s->segment.fd, &offset, segment_part(s));
 	while (n < 0 && errno == EINTR);
 	if (n < 0 && errno != EAGAIN)
 		return -errno;
@@ -326,7 +331,7 @@ static ssize_t send_some(struct stream *s)
 	/* MSG_MORE: the head leaves with the first bytes of the file. */
 	if (file || s->segment.kind == SEGMENT_NONE)
 		return send_both(s, NULL, 0, file ? MSG_MORE : 0);
-	return send_both(s, s->segment.data, (size_t)s->segment.left, 0);
+	return send_both(s, s->segment.data, segment_part(s), 0);
 }
 
 static void sent(struct stream *s, size_t n)

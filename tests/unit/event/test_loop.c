@@ -467,9 +467,7 @@ static void run_post(struct loop *l, struct post *p)
 
 static void read_mail(struct loop *l, struct mail *m)
 {
-	static uint64_t epoch;
-	out_of_order |= m->fd != mails_read || l->epoch == epoch;
-	epoch = l->epoch;
+	out_of_order |= m->fd != mails_read;
 	if (posts_run + ++mails_read == 2 * POSTS)
 		loop_stop(l);
 }

@@ -144,7 +144,7 @@ static void test_cache_is_bounded_by_memory(void **state)
 		get(f, name);
 		assert_true(f->cache->bytes <= STATIC_MEMORY_BYTES);
 	}
-	assert_true(f->cache->count > 400);
+	assert_true(f->cache->count > STATIC_MEMORY_BYTES / STATIC_SMALL_BYTES * 3 / 4);
 }
 
 static void test_cache_is_bounded_by_descriptors(void **state)

@@ -1,0 +1,12 @@
+NET_TESTS = src/net/libnet.a src/event/libevent.a src/stats/libstats.a src/base/libbase.a $(EV_LIBS) $(CMOCKA_LIBS) -lm
+
+check_PROGRAMS += tests/unit/net/test_address tests/unit/net/test_blocks tests/unit/net/test_listener \
+	tests/unit/net/test_stream
+tests_unit_net_test_address_SOURCES = tests/unit/net/test_address.c
+tests_unit_net_test_address_LDADD = $(NET_TESTS)
+tests_unit_net_test_blocks_SOURCES = tests/unit/net/test_blocks.c
+tests_unit_net_test_blocks_LDADD = $(NET_TESTS)
+tests_unit_net_test_listener_SOURCES = tests/unit/net/test_listener.c
+tests_unit_net_test_listener_LDADD = $(NET_TESTS)
+tests_unit_net_test_stream_SOURCES = tests/unit/net/test_stream.c
+tests_unit_net_test_stream_LDADD = $(NET_TESTS)
