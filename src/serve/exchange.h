@@ -69,6 +69,8 @@ struct mlserve_exchange {
 /* Takes an exchange from the context; NULL: no memory. */
 struct mlserve_exchange *exchange_create(
         struct context *, struct connection *, struct stream *, const struct listener_settings *);
+/* Whether it counts among the requests in progress; from exchange_create on it does. */
+void exchange_count(struct mlserve_exchange *, bool active);
 /* Gives it back. Its handler does not know it any more. */
 void exchange_free(struct mlserve_exchange *);
 
