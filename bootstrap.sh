@@ -14,9 +14,11 @@ export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
 
 BUILD_PACKAGES="gcc libc6-dev binutils make autoconf automake pkgconf libssl-dev libinih-dev libpcre2-dev libev-dev"
 TEST_PACKAGES="python3 python3-pytest libcmocka-dev shellcheck"
-CI_PACKAGES="clang libclang-rt-dev ccache xz-utils dpkg-dev debhelper lintian systemd"
+CI_PACKAGES="clang libclang-rt-dev ccache xz-utils build-essential debhelper lintian systemd"
 # Debian 12 has these, others do without: the format lint says so, llhttp comes as a library.
 OPTIONAL_TEST_PACKAGES="clang-format-14"
+# Debian 13 has it apart from systemd: where unit files go.
+OPTIONAL_CI_PACKAGES="systemd-dev"
 LLHTTP_DIR=.deps/llhttp
 
 is_updated=no
@@ -168,6 +170,8 @@ ci)
 	prepare_tests
 	# shellcheck disable=SC2086 # one word a package
 	install_packages $CI_PACKAGES
+	# shellcheck disable=SC2086 # one word a package
+	install_optional_packages $OPTIONAL_CI_PACKAGES
 	;;
 *)
 	echo "usage: ./bootstrap.sh [run | check | ci]" >&2

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-static const int64_t LONG_TURN_NS = 20 * NS_PER_MS;
+static const int64_t LONG_TURN_NS = 20 * NS_PER_MS, LATE_LOAD = 1000000;
 
 bool dispatch_init(struct dispatch *d, enum dispatch_policy policy, struct loop_view *views, unsigned count)
 {
@@ -35,7 +35,8 @@ static int64_t load_of(const struct dispatch *d, unsigned i)
 	const struct stats *stats = d->views[i].stats;
 	int64_t busy_since = atomic_load_explicit(&stats->status.busy_since_ns, memory_order_relaxed);
 	bool late = busy_since && d->now_ns - busy_since > LONG_TURN_NS;
-	return stat_get(stats, STAT_active_requests) + (late ? loop_view_queued(&d->views[i]) : 0);
+	/* One that may be stuck comes last: others may still count a request that they have just answered. */
+	return stat_get(stats, STAT_active_requests) + (late ? LATE_LOAD + loop_view_queued(&d->views[i]) : 0);
 }
 
 static bool is_open(const struct dispatch *d, unsigned i, const bool *skip)

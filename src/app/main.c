@@ -7,7 +7,9 @@
 #include "http/parser.h"
 #include <errno.h>
 #include <signal.h>
+#include <stdalign.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -45,14 +47,20 @@ static int stop_instance(const struct config *config)
 static int act_on(
         const struct command_line *c, const struct config *config, struct handlers *handlers, struct faults *faults)
 {
-	struct server server;
+	/* Not on the stack, where address sanitizers do not keep such an alignment. */
+	struct server *server = aligned_alloc(alignof(struct server), sizeof *server);
 	int code = EXIT_FAULT;
-	bool prepared = server_prepare(&server, config, handlers_find, handlers, faults) && faults->count == 0;
+	if (!server) {
+		faults_add(faults, NULL, 0, NULL, NULL, "no memory");
+		return code;
+	}
+	bool prepared = server_prepare(server, config, handlers_find, handlers, faults) && faults->count == 0;
 	if (prepared && c->command == COMMAND_PRINT)
 		config_print(config, stdout);
 	if (prepared)
-		code = c->command == COMMAND_SERVE ? server_run(&server) : EXIT_DONE;
-	server_fini(&server);
+		code = c->command == COMMAND_SERVE ? server_run(server) : EXIT_DONE;
+	server_fini(server);
+	free(server);
 	return code;
 }
 

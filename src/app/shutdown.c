@@ -252,12 +252,22 @@ void shutdown_abandon(struct server *s)
 	free_threads(s);
 }
 
+static void let_go_of_threads(struct server *s)
+{
+	for (unsigned i = 0; i < s->worker_count; i++)
+		if (s->workers[i].joinable)
+			pthread_detach(s->workers[i].thread);
+	if (s->acceptor.joinable)
+		pthread_detach(s->acceptor.thread);
+}
+
 void shutdown_finish(struct server *s)
 {
 	report(s);
 	if (!s->gave_up && free_threads(s))
 		return;
 	/* A thread that is stuck in a handler cannot be joined, and nothing that it may still use can be freed. */
+	let_go_of_threads(s);
 	for (size_t i = 0; i < s->listeners.socket_count; i++)
 		listeners_close(&s->listeners.sockets[i]);
 	pid_file_close(&s->pid_fd, s->pid_path);

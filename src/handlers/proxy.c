@@ -290,6 +290,12 @@ void forward_advance(struct forward *f)
 	set_deadline(f);
 }
 
+static void refuse(struct mlserve_exchange *x, unsigned status, const char *reason)
+{
+	x->error_reason = reason;
+	mlserve_answer_error(x, status, status == 503 ? SLICE("Retry-After: 1\r\n") : SLICE_NONE);
+}
+
 static void serve(struct mlserve_exchange *x)
 {
 	struct forward *f = mlserve_exchange_state(x);
@@ -298,16 +304,16 @@ static void serve(struct mlserve_exchange *x)
 	f->exchange = x;
 	f->route = mlserve_exchange_route(x);
 	if (!local->pool && !forward_find_pool(x, local)) {
-		mlserve_answer_error(x, 503, SLICE("Retry-After: 1\r\n"));
+		refuse(x, 503, "The server is short of memory.");
 		return;
 	}
 	f->pool = local->pool;
 	f->instance = local->instance;
 	forward_describe(f, &request);
 	if (proxy_request_loops(&request))
-		mlserve_answer_error(x, 508, SLICE_NONE);
+		refuse(x, 508, "The request came back to this server.");
 	else if (proxy_request_is_absurd(&request))
-		mlserve_answer_error(x, 400, SLICE_NONE);
+		refuse(x, 400, "The Connection field names too many fields.");
 	else
 		forward_try(f);
 }

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const int64_t LOG_EVERY_NS = NS_PER_S;
+enum { LOG_LINES_A_SECOND = 4 };
 
 static void begin_try(struct forward *, bool fresh);
 
@@ -82,18 +82,26 @@ static bool is_idempotent(const struct forward *f)
 
 /* ---- failures ---------------------------------------------------------------------------- */
 
+/* A server that fails fails often: a few lines a second tell the reasons, a number tells the rest. */
 static void log_failure(struct forward *f, uint16_t server, const char *reason)
 {
 	struct server_share *share = &f->pool->shares[server];
-	int64_t now_ns = f->pool->loop->now_ns;
-	share->unlogged++;
-	if (share->logged_ns && now_ns - share->logged_ns < LOG_EVERY_NS)
+	int64_t second = f->pool->loop->now_ns / NS_PER_S;
+	char others[64] = "";
+	if (second != share->log_second) {
+		share->log_second = second;
+		share->log_lines = 0;
+	}
+	if (share->log_lines == LOG_LINES_A_SECOND) {
+		share->unlogged++;
 		return;
-	log_warn("upstream %s: server %s: %s%s (failures since the last line: %u)", f->pool->group->name,
-	        f->pool->group->servers[server].name, f->has_begun ? "answer truncated: " : "", reason,
-	        share->unlogged);
-	share->logged_ns = now_ns;
+	}
+	if (share->unlogged)
+		snprintf(others, sizeof others, " (and %u failures before it without a line)", share->unlogged);
+	share->log_lines++;
 	share->unlogged = 0;
+	log_warn("upstream %s: server %s: %s%s%s", f->pool->group->name, f->pool->group->servers[server].name,
+	        f->has_begun ? "answer truncated: " : "", reason, others);
 }
 
 static void answer_failure(struct forward *f)

@@ -29,9 +29,29 @@ struct address address_of(const struct sockaddr *sa, socklen_t length)
 	return a;
 }
 
+/* For each proxied request: inet_ntop goes through printf. */
+static size_t format_v4(const uint8_t bytes[4], char *to)
+{
+	char *at = to;
+	for (int i = 0; i < 4; i++) {
+		unsigned byte = bytes[i];
+		if (i)
+			*at++ = '.';
+		if (byte >= 100)
+			*at++ = (char)('0' + byte / 100);
+		if (byte >= 10)
+			*at++ = (char)('0' + byte / 10 % 10);
+		*at++ = (char)('0' + byte % 10);
+	}
+	*at = 0;
+	return (size_t)(at - to);
+}
+
 size_t address_format(const struct address *a, char to[ADDRESS_TEXT_BYTES])
 {
-	if (a->family != AF_INET && a->family != AF_INET6)
+	if (a->family == AF_INET)
+		return format_v4(a->bytes, to);
+	if (a->family != AF_INET6)
 		strcpy(to, a->family == AF_UNIX ? "unix" : "unknown");
 	else if (!inet_ntop(a->family, a->bytes, to, ADDRESS_TEXT_BYTES))
 		strcpy(to, "unknown");

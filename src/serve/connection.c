@@ -46,14 +46,15 @@ static void connection_free(struct connection *c)
 	task_cancel(&c->task);
 	if (c->resets)
 		reset_on_close(c);
-	stream_close(&c->stream);
+	/* Counted before it is closed, as the client may be back at once. */
 	stat_add(context->loop->stats, STAT_connections, -1);
 	context->connections--;
-	free(c);
-	if (context->self) {
+	if (context->self)
 		atomic_fetch_add_explicit(&context->self->closed, 1, memory_order_seq_cst);
+	stream_close(&c->stream);
+	free(c);
+	if (context->self)
 		server_view_made_room(context->view);
-	}
 }
 
 /* The client is gone: nobody can be answered. */
@@ -239,9 +240,14 @@ static bool step_ended(struct connection *c)
 	bool more_follows = body_done && !x->answer_closes && stream_bytes(&c->stream).length > 0;
 	if (more_follows && c->stream.segment.kind == SEGMENT_NONE && stream_room(&c->stream) >= PIPELINE_BYTES)
 		return finish_exchange(c);
-	if (stream_flush(&c->stream) != STREAM_DONE)
-		return c->stream.error ? lose(c) : false;
-	return body_done ? finish_exchange(c) : false;
+	/* The client may ask again, on another connection, before we are back from the last write: by then the request
+	 * must not count as in flight any more, or the acceptor takes this loop for a busy one. */
+	exchange_count(x, false);
+	bool flushed = stream_flush(&c->stream) == STREAM_DONE;
+	if (flushed && body_done)
+		return finish_exchange(c);
+	exchange_count(x, true);
+	return c->stream.error ? lose(c) : false;
 }
 
 static bool step_exchange(struct connection *c)

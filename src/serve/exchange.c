@@ -27,6 +27,13 @@ static void on_timer(struct timer *t)
 	connection_touch(x->connection);
 }
 
+void exchange_count(struct mlserve_exchange *x, bool active)
+{
+	if (x->counted != active)
+		stat_add(x->context->loop->stats, STAT_active_requests, active ? 1 : -1);
+	x->counted = active;
+}
+
 struct mlserve_exchange *exchange_create(struct context *c, struct connection *connection, struct stream *stream,
         const struct listener_settings *listener)
 {
@@ -46,7 +53,7 @@ struct mlserve_exchange *exchange_create(struct context *c, struct connection *c
 	x->head.fields.capacity = c->max_fields < listener->max_fields ? c->max_fields : listener->max_fields;
 	x->state = (char *)&x->fields[c->max_fields];
 	timer_init(&x->timer, on_timer);
-	stat_add(c->loop->stats, STAT_active_requests, 1);
+	exchange_count(x, true);
 	return x;
 }
 
@@ -73,7 +80,7 @@ void exchange_free(struct mlserve_exchange *x)
 	struct context *c = x->context;
 	exchange_stop_waiting(x);
 	arena_fini(&x->arena);
-	stat_add(c->loop->stats, STAT_active_requests, -1);
+	exchange_count(x, false);
 	if (c->free_exchange_count >= FREE_EXCHANGES_KEPT) {
 		free(x);
 		return;

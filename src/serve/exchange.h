@@ -48,6 +48,7 @@ struct mlserve_exchange {
 	int64_t body_taken, body_limit;
 	size_t body_lent; /* bytes given out by the last mlserve_request_body */
 	struct chunked chunked;
+	bool counted;     /* among active_requests */
 	bool served;      /* the handler knows this exchange */
 	bool body_unsure; /* the handler may stop reading the body, see exchange_may_leave_body */
 	bool body_ended, body_wanted, body_failed, continue_due, tunnel;
@@ -69,6 +70,8 @@ struct mlserve_exchange {
 /* Takes an exchange from the context; NULL: no memory. */
 struct mlserve_exchange *exchange_create(
         struct context *, struct connection *, struct stream *, const struct listener_settings *);
+/* Whether it counts among the requests in progress; from exchange_create on it does. */
+void exchange_count(struct mlserve_exchange *, bool active);
 /* Gives it back. Its handler does not know it any more. */
 void exchange_free(struct mlserve_exchange *);
 

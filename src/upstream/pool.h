@@ -17,8 +17,8 @@
 struct server_share {
 	struct list idle; /* newest first */
 	atomic_int_least64_t idle_count, requests, failures;
-	int64_t logged_ns; /* when a failure was logged last */
-	unsigned unlogged; /* failures since */
+	int64_t log_second; /* in which log_lines failures got a line */
+	unsigned log_lines, unlogged;
 };
 
 struct pool {

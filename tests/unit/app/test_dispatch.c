@@ -144,7 +144,9 @@ static void test_dispatch_queue_is_load_only_of_a_loop_that_does_not_come_round(
 	dispatch_look(&d, NOW_NS + 50 * NS_PER_MS);
 	assert_int_not_equal(dispatch_pick(&d, skip), 0); /* stuck */
 	atomic_store(&views[0].taken, atomic_load(&views[0].assigned));
-	assert_int_equal(dispatch_pick(&d, skip), 0); /* stuck, but with nothing waiting */
+	assert_int_not_equal(dispatch_pick(&d, skip), 0); /* stuck, with nothing waiting: still the last choice */
+	atomic_store(&stats[0].status.busy_since_ns, 0);
+	assert_int_equal(dispatch_pick(&d, skip), 0); /* it came round */
 	dispatch_fini(&d);
 }
 
