@@ -97,7 +97,7 @@ static bool parse_ip(struct slice s, struct address *ret)
 bool network_parse(struct slice s, struct network *ret)
 {
 	struct network n = {0};
-	const char *slash = memchr(s.data, '/', s.length);
+	const char *slash = s.length ? memchr(s.data, '/', s.length) : NULL;
 	struct slice ip = {s.data, slash ? (size_t)(slash - s.data) : s.length};
 	if (slice_equal(s, SLICE("unix"))) {
 		*ret = (struct network){.address.family = AF_UNIX};

@@ -326,6 +326,7 @@ def test_busy_ports_are_named_and_exit_3(tmp_path):
         done = run("-c", write(tmp_path, text))
     assert done.returncode == 3, done.stderr
     assert re.search(rf"127\.0\.0\.1:{ports[0]}\b.*[Aa]ddress already in use", done.stderr), done.stderr
+    assert len(done.stderr.splitlines()) <= 2, "a line for each thing that is busy, at most"
     assert "READY" not in done.stderr
 
 

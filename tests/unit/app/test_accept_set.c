@@ -51,9 +51,11 @@ static void begin_batch(struct accept_set *s)
 	batches++;
 }
 
+static bool (*is_done)(void);
+
 static void on_turn_end(struct loop *l)
 {
-	if (taken_count >= wanted)
+	if (is_done && is_done())
 		loop_stop(l);
 }
 
@@ -122,18 +124,39 @@ static void give_up(struct timer *t)
 	loop_stop(&loop);
 }
 
-/* Runs until so many are taken. false: not within that time. */
-static bool run_until(int count, int64_t us)
+/* Runs until that holds at a turn's end; fails after ten seconds. */
+static void run_until(bool (*done)(void))
 {
 	struct timer t;
-	wanted = count;
+	is_done = done;
 	gave_up = false;
 	loop.stopping = false;
 	timer_init(&t, give_up);
-	timer_start(&loop, &t, us);
+	timer_start(&loop, &t, 10 * 1000 * 1000);
 	assert_int_equal(loop_run(&loop), 0);
 	timer_stop(&loop, &t);
-	return !gave_up;
+	assert_false(gave_up);
+}
+
+static bool has_taken_wanted(void)
+{
+	return taken_count >= wanted;
+}
+
+static bool is_paused(void)
+{
+	return set.paused;
+}
+
+static bool has_refused_two(void)
+{
+	return atomic_load(&figures.refused) == 2;
+}
+
+static void run_until_taken(int count)
+{
+	wanted = count;
+	run_until(has_taken_wanted);
 }
 
 static bool is_closed(int fd)
@@ -147,13 +170,13 @@ static void test_accept_set_takes_all_that_wait_in_few_batches_and_in_order(void
 {
 	(void)state;
 	connect_clients(50);
-	assert_true(run_until(50, 10000000));
+	run_until_taken(50);
 	for (int i = 0; i < 50; i++)
 		assert_int_equal(taken_ports[i], port_of(clients[i]));
 	assert_int_equal(batches, 1);
 	assert_int_equal(atomic_load(&figures.accepted), 50);
 	connect_clients(1);
-	assert_true(run_until(51, 10000000));
+	run_until_taken(51);
 	assert_int_equal(atomic_load(&figures.errors), 0);
 }
 
@@ -162,7 +185,7 @@ static void test_accept_set_pauses_when_the_taker_is_full_and_keeps_the_socket(v
 	(void)state;
 	room = 1;
 	connect_clients(4);
-	assert_false(run_until(2, 20000));
+	run_until(is_paused);
 	assert_int_equal(taken_count, 1);
 	assert_true(set.paused);
 	assert_true(set.held.fd >= 0);
@@ -175,7 +198,7 @@ static void test_accept_set_pauses_when_the_taker_is_full_and_keeps_the_socket(v
 	assert_int_equal(taken_count, 2);
 	assert_false(set.paused);
 	assert_int_equal(set.held.fd, -1);
-	assert_true(run_until(4, 10000000));
+	run_until_taken(4);
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(taken_ports[i], port_of(clients[i]));
 	assert_int_equal(atomic_load(&figures.refused), 0);
@@ -186,9 +209,9 @@ static void test_accept_set_that_is_paused_tries_again_by_itself(void **state)
 	(void)state;
 	room = 0;
 	connect_clients(2);
-	assert_false(run_until(1, 10000));
+	run_until(is_paused);
 	room = MANY;
-	assert_true(run_until(2, 10000000)); /* nobody calls resume */
+	run_until_taken(2); /* nobody calls resume */
 	assert_false(set.paused);
 }
 
@@ -203,7 +226,7 @@ static void test_accept_set_survives_without_descriptors(void **state)
 	close(two[0]);
 	close(two[1]);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &tight), 0);
-	assert_false(run_until(3, 50000));
+	run_until(is_paused);
 	assert_int_equal(taken_count, 2);
 	assert_true(set.paused); /* does not spin */
 	assert_int_equal(atomic_load(&figures.errors), 1);
@@ -211,11 +234,11 @@ static void test_accept_set_survives_without_descriptors(void **state)
 	assert_true(is_closed(clients[2]));
 	assert_false(is_closed(clients[3]));
 	assert_true(set.reserve_fd >= 0);
-	assert_false(run_until(3, 150000)); /* tried again, in vain: the next one is turned away */
+	run_until(has_refused_two); /* tried again, in vain: the next one is turned away */
 	assert_int_equal(atomic_load(&figures.refused), 2);
 	assert_true(is_closed(clients[3]));
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit_before), 0);
-	assert_true(run_until(4, 10000000)); /* with descriptors back it goes on by itself */
+	run_until_taken(4); /* with descriptors back it goes on by itself */
 	assert_false(is_closed(clients[4]));
 	assert_false(is_closed(clients[5]));
 	assert_false(set.paused);
@@ -256,7 +279,7 @@ static void test_accept_set_close_refuses_what_it_held(void **state)
 	(void)state;
 	room = 0;
 	connect_clients(1);
-	assert_false(run_until(1, 10000));
+	run_until(is_paused);
 	accept_set_close(&set);
 	assert_int_equal(atomic_load(&figures.refused), 1);
 	assert_true(is_closed(clients[0]));

@@ -17,3 +17,6 @@ tests_unit_serve_test_route_LDADD = $(SERVE_TESTS)
 check_PROGRAMS += tests/unit/serve/test_context
 tests_unit_serve_test_context_SOURCES = tests/unit/serve/test_context.c $(SERVE_SERVING)
 tests_unit_serve_test_context_LDADD = $(SERVE_TESTS)
+check_PROGRAMS += tests/unit/serve/test_connection_end
+tests_unit_serve_test_connection_end_SOURCES = tests/unit/serve/test_connection_end.c $(SERVE_SERVING)
+tests_unit_serve_test_connection_end_LDADD = $(SERVE_TESTS)

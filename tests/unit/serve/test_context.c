@@ -61,17 +61,15 @@ static void test_context_uses_exchanges_again(void **state)
 	}
 }
 
-/* What sockets bring that come late in a turn is served in an epoch of its own. */
+/* A connection may have been made and have sent its request after the turn looked at the sockets. */
 static void test_context_epoch_is_another_for_each_new_connection(void **state)
 {
 	(void)state;
 	uint64_t before = serving.loop.epoch;
 	client_open(SOCK_STREAM);
-	serving_turns(1);
 	assert_true(serving.loop.epoch > before);
 	before = serving.loop.epoch;
 	client_open(SOCK_STREAM);
-	serving_turns(1);
 	assert_true(serving.loop.epoch > before);
 }
 

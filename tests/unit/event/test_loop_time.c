@@ -1,0 +1,242 @@
+/* Deadlines and timers. Time is measured, never waited for by sleeping. */
+#include "looping.h"
+
+static const int64_t LATE_NS = 40 * NS_PER_MS;
+enum {
+	ROUNDS = 8, /* lateness is the machine's as well: one punctual round of so many is enough; early is never */
+	WATCHES = 40,
+};
+
+static struct seen pair[2];
+
+/* ---- deadlines ------------------------------------------------------------------------ */
+
+/* How late the latest of them came; fails when one came early or not at all. */
+static int64_t latest_ns(const struct seen *watches, int count)
+{
+	int64_t latest = 0;
+	for (int i = 0; i < count; i++) {
+		assert_int_equal(watches[i].expired_count, 1);
+		assert_true(watches[i].expired_ns >= watches[i].deadline_ns);
+		int64_t late = watches[i].expired_ns - watches[i].deadline_ns;
+		latest = late > latest ? late : latest;
+	}
+	return latest;
+}
+
+static void set_deadline(struct seen *s, int64_t in_ns)
+{
+	s->deadline_ns = clock_now_ns() + in_ns;
+	watch_deadline(&s->watch, s->deadline_ns);
+}
+
+static void test_loop_deadlines_come_neither_early_nor_much_late(void **state)
+{
+	static struct seen watches[WATCHES];
+	int64_t late_ns = INT64_MAX;
+	(void)state;
+	for (int round = 0; round < ROUNDS && late_ns > LATE_NS; round++) {
+		for (int i = 0; i < WATCHES; i++) {
+			adopt(&watches[i]);
+			set_deadline(&watches[i], (i * 37 % WATCHES) * 3 * NS_PER_MS);
+		}
+		run_for(3000 * WATCHES + 60000);
+		late_ns = latest_ns(watches, WATCHES);
+		for (int i = 0; i < WATCHES; i++)
+			loop_release(&watches[i].watch);
+	}
+	assert_in_range(late_ns, 0, LATE_NS);
+}
+
+static void test_loop_deadlines_that_were_moved_or_taken_back_do_not_come(void **state)
+{
+	struct seen moved, cleared, released;
+	(void)state;
+	adopt(&moved);
+	adopt(&cleared);
+	adopt(&released);
+	set_deadline(&moved, NS_PER_MS);
+	set_deadline(&cleared, NS_PER_MS);
+	set_deadline(&released, NS_PER_MS);
+	set_deadline(&moved, 100 * NS_PER_S);
+	watch_deadline(&cleared.watch, NO_DEADLINE);
+	loop_release(&released.watch);
+	run_for(60000);
+	assert_int_equal(moved.expired_count + cleared.expired_count + released.expired_count, 0);
+	/* The sweep that found nothing to do has not forgotten the far one. */
+	assert_true(loop.sweep_at_ns <= moved.deadline_ns);
+}
+
+/* A deadline that is set while the sweep runs, on a slot that it has passed already. */
+static void set_again(struct watch *w)
+{
+	struct seen *s = CONTAINER_OF(w, struct seen, watch);
+	note_expired(w);
+	assert_true(s->expired_ns >= s->deadline_ns);
+	if (s->expired_count < 4)
+		set_deadline(s, NS_PER_MS);
+}
+
+static void release_all_but_self(struct watch *w)
+{
+	note_expired(w);
+	for (int i = 0; i < 2; i++)
+		if (pair[i].watch.loop && &pair[i].watch != w)
+			loop_release(&pair[i].watch);
+}
+
+static void test_loop_deadlines_may_be_set_and_watches_released_in_the_sweep(void **state)
+{
+	struct seen again;
+	(void)state;
+	adopt(&again);
+	again.watch.expired = set_again;
+	set_deadline(&again, NS_PER_MS);
+	for (int i = 0; i < 2; i++) {
+		adopt(&pair[i]);
+		pair[i].watch.expired = release_all_but_self;
+		set_deadline(&pair[i], NS_PER_MS);
+	}
+	while (again.expired_count < 4)
+		run_for(30000);
+	assert_int_equal(pair[0].expired_count + pair[1].expired_count, 1);
+}
+
+/* ---- timers ------------------------------------------------------------------------------ */
+
+struct measured {
+	struct timer timer;
+	int64_t due_ns, fired_ns;
+	int count;
+};
+
+static void note_fired(struct timer *t)
+{
+	struct measured *m = CONTAINER_OF(t, struct measured, timer);
+	m->fired_ns = clock_now_ns();
+	m->count++;
+}
+
+static void measure(struct measured *m, int64_t us)
+{
+	timer_init(&m->timer, note_fired);
+	m->count = 0;
+	m->due_ns = clock_now_ns() + us * NS_PER_US;
+	timer_start(&loop, &m->timer, us);
+}
+
+static int64_t lateness(const struct measured *m)
+{
+	assert_int_equal(m->count, 1);
+	assert_true(m->fired_ns >= m->due_ns);
+	return m->fired_ns - m->due_ns;
+}
+
+static void test_loop_timer_begun_before_the_loop_runs_is_punctual(void **state)
+{
+	int64_t late_ns = INT64_MAX;
+	(void)state;
+	for (int round = 0; round < ROUNDS && late_ns > LATE_NS; round++) {
+		struct measured first;
+		looping_teardown(NULL);
+		looping_setup(NULL);
+		measure(&first, 10000);
+		run_for(80000);
+		late_ns = lateness(&first);
+	}
+	assert_in_range(late_ns, 0, LATE_NS);
+}
+
+static struct measured after_burn[2];
+static struct seen deadline_after_burn;
+
+static void burn_and_begin(struct task *t)
+{
+	(void)t;
+	burn(150 * NS_PER_MS);
+	measure(&after_burn[0], 5000);
+	set_deadline(&deadline_after_burn, 30 * NS_PER_MS);
+	measure(&after_burn[1], 5000);
+}
+
+static void test_loop_is_punctual_after_a_long_turn(void **state)
+{
+	int64_t late_ns = INT64_MAX;
+	struct task t;
+	(void)state;
+	for (int round = 0; round < ROUNDS && late_ns > LATE_NS; round++) {
+		adopt(&deadline_after_burn);
+		task_init(&t, burn_and_begin);
+		loop_defer(&loop, &t);
+		run_for(400000);
+		int64_t timer_ns = lateness(&after_burn[0]), second_ns = lateness(&after_burn[1]);
+		late_ns = latest_ns(&deadline_after_burn, 1);
+		late_ns = timer_ns > late_ns ? timer_ns : late_ns;
+		late_ns = second_ns > late_ns ? second_ns : late_ns;
+		loop_release(&deadline_after_burn.watch);
+	}
+	assert_in_range(late_ns, 0, LATE_NS);
+}
+
+static void test_loop_timer_that_is_begun_anew_fires_once(void **state)
+{
+	struct measured m, stopped;
+	(void)state;
+	measure(&m, 500);
+	measure(&stopped, 500);
+	assert_true(timer_is_running(&m.timer));
+	m.due_ns = clock_now_ns() + 20 * NS_PER_MS;
+	timer_start(&loop, &m.timer, 20000);
+	timer_stop(&loop, &stopped.timer);
+	assert_false(timer_is_running(&stopped.timer));
+	run_for(40000);
+	assert_int_equal(stopped.count, 0);
+	lateness(&m);
+	assert_false(timer_is_running(&m.timer));
+}
+
+struct twin {
+	struct timer timer;
+	struct twin *other;
+	int fired_count;
+	bool other_ran;
+};
+
+static void stop_other(struct timer *t)
+{
+	struct twin *twin = CONTAINER_OF(t, struct twin, timer);
+	twin->fired_count++;
+	twin->other_ran = timer_is_running(&twin->other->timer);
+	if (twin->other_ran)
+		timer_stop(&loop, &twin->other->timer);
+}
+
+static void test_loop_timer_that_is_due_in_this_turn_runs_until_it_is_stopped(void **state)
+{
+	struct twin twins[2] = {{.other = &twins[1]}, {.other = &twins[0]}};
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		timer_init(&twins[i].timer, stop_other);
+		timer_start(&loop, &twins[i].timer, 1000);
+	}
+	burn(2 * NS_PER_MS);
+	run_for(10000);
+	assert_int_equal(twins[0].fired_count + twins[1].fired_count, 1);
+	assert_true(twins[0].other_ran || twins[1].other_ran);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, looping_setup, looping_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        TEST(test_loop_deadlines_come_neither_early_nor_much_late),
+	        TEST(test_loop_deadlines_that_were_moved_or_taken_back_do_not_come),
+	        TEST(test_loop_deadlines_may_be_set_and_watches_released_in_the_sweep),
+	        TEST(test_loop_timer_begun_before_the_loop_runs_is_punctual),
+	        TEST(test_loop_is_punctual_after_a_long_turn),
+	        TEST(test_loop_timer_that_is_begun_anew_fires_once),
+	        TEST(test_loop_timer_that_is_due_in_this_turn_runs_until_it_is_stopped),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
