@@ -127,9 +127,10 @@ void timer_init(struct timer *, void (*fire)(struct timer *));
 /* One shot, `us` microseconds from now; a running one is started anew. */
 void timer_start(struct loop *, struct timer *, int64_t us);
 void timer_stop(struct loop *, struct timer *);
+/* libev stops a timer when it is due, but calls it only after what else the turn brought. */
 static inline bool timer_is_running(const struct timer *t)
 {
-	return ev_is_active(&t->ev);
+	return ev_is_active(&t->ev) || ev_is_pending(&t->ev);
 }
 
 /* What runs now, for the status line: interned names that outlive every configuration, or NULL. */

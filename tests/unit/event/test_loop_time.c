@@ -195,6 +195,36 @@ static void test_loop_timer_that_is_begun_anew_fires_once(void **state)
 	assert_false(timer_is_running(&m.timer));
 }
 
+struct twin {
+	struct timer timer;
+	struct twin *other;
+	int fired_count;
+	bool other_ran;
+};
+
+static void stop_other(struct timer *t)
+{
+	struct twin *twin = CONTAINER_OF(t, struct twin, timer);
+	twin->fired_count++;
+	twin->other_ran = timer_is_running(&twin->other->timer);
+	if (twin->other_ran)
+		timer_stop(&loop, &twin->other->timer);
+}
+
+static void test_loop_timer_that_is_due_in_this_turn_runs_until_it_is_stopped(void **state)
+{
+	struct twin twins[2] = {{.other = &twins[1]}, {.other = &twins[0]}};
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		timer_init(&twins[i].timer, stop_other);
+		timer_start(&loop, &twins[i].timer, 1000);
+	}
+	burn(2 * NS_PER_MS);
+	run_for(10000);
+	assert_int_equal(twins[0].fired_count + twins[1].fired_count, 1);
+	assert_true(twins[0].other_ran || twins[1].other_ran);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, looping_setup, looping_teardown)
 
 int main(void)
@@ -206,6 +236,7 @@ int main(void)
 	        TEST(test_loop_timer_begun_before_the_loop_runs_is_punctual),
 	        TEST(test_loop_is_punctual_after_a_long_turn),
 	        TEST(test_loop_timer_that_is_begun_anew_fires_once),
+	        TEST(test_loop_timer_that_is_due_in_this_turn_runs_until_it_is_stopped),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
