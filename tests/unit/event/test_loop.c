@@ -357,7 +357,7 @@ static void test_loop_counts_turns_busy_time_and_stalls(void **state)
 	task_init(&t, burn_5_ms);
 	loop_defer(&loop, &t);
 	run_for(20000);
-	assert_true(stat_get(&stats, STAT_turns) >= 2);
+	assert_true(stat_get(&stats, STAT_turns) >= 1);
 	assert_true(stat_get(&stats, STAT_stalls) >= 1);
 	assert_true(stat_get(&stats, STAT_longest_stall_us) >= 5000);
 	stats_recent(&stats, clock_now_ns(), &recent);
