@@ -452,8 +452,6 @@ void connection_open(
 	c->listener = listener;
 	c->peer = *peer;
 	c->opened_ns = c->since_ns = context->loop->now_ns;
-	/* It may have been made, and its request sent, after this turn's look at the sockets. */
-	context->loop->epoch++;
 	task_init(&c->task, on_task);
 	stat_add(context->loop->stats, STAT_accepted, 1);
 	stat_add(context->loop->stats, STAT_connections, 1);
