@@ -176,6 +176,14 @@ static void serve_route(struct mlserve_exchange *x)
 	call_serve(x);
 }
 
+/* HTTP/1.0 has no other way to tell where a body ends (RFC 1945 7.2.2); in 1.1 no length means no body. */
+static bool lacks_length(const struct request_head *head)
+{
+	struct slice length;
+	bool has_body = head->method == METHOD_POST || head->method == METHOD_PUT || head->method == METHOD_PATCH;
+	return head->minor == 0 && has_body && !fields_find(&head->fields, FIELD_CONTENT_LENGTH, &length);
+}
+
 void exchange_begin(struct mlserve_exchange *x, unsigned status, const char *reason)
 {
 	stat_add(x->context->loop->stats, STAT_requests, 1);
@@ -189,6 +197,8 @@ void exchange_begin(struct mlserve_exchange *x, unsigned status, const char *rea
 	if (x->head.method == METHOD_TRACE || x->head.method == METHOD_CONNECT)
 		return refuse(x, 405, "TRACE and CONNECT are not served.",
 		        SLICE("Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n"));
+	if (lacks_length(&x->head))
+		return refuse(x, 411, "A request with a body needs Content-Length in HTTP/1.0.", SLICE_NONE);
 	if (slice_equal(x->head.path, SLICE("*")))
 		return answer_options(x);
 	if (!normalise_path(x))

@@ -250,6 +250,18 @@ def test_body_timeout_is_between_two_reads(serve, origin):
         client.refused_with(408)
 
 
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH"])
+def test_a_body_without_length_is_411_in_http_1_0(client, method):
+    """Nothing but a length could end it, and 411 can still be read."""
+    client.send(request(method, "/up", version="HTTP/1.0") + b"body")
+    client.refused_with(411)
+
+
+def test_a_post_of_http_1_0_with_length_is_served(client):
+    client.send(request("POST", "/up", version="HTTP/1.0", body=b"four"))
+    assert client.response().status == 200
+
+
 def test_a_bodyless_post_is_served_or_411(client):
     client.send(request("POST", "/any"))
     assert client.response().status in (200, 411)
