@@ -242,6 +242,8 @@ static bool free_threads(struct server *s)
 		context_fini(&s->control_context);
 	for (unsigned i = 0; i < s->worker_count; i++)
 		worker_fini(&s->workers[i]);
+	/* libev gives each signal its default back: a late HUP must not make that our end. */
+	shutdown_block_signals();
 	for (size_t i = 0; s->control_made && i < ARRAY_COUNT(handled); i++)
 		ev_signal_stop(s->control.ev, &s->signals[i]);
 	if (s->control_made)
