@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { BATCH = 64, ERRORS_IN_A_ROW = 16, RETRY_US = 100 * 1000 };
+enum { BATCH = 64, ERRORS_IN_A_ROW = 16, FINISHING_ERRORS = 8192, RETRY_US = 100 * 1000 };
 
 static void on_retry(struct timer *t)
 {
@@ -78,6 +78,15 @@ static void turn_away(struct accept_set *s, int listening_fd)
 	s->reserve_fd = open_reserve();
 }
 
+/* The end does not wait for descriptors: what cannot be accepted is turned away. true: there may be more. */
+static bool refuse_rest(struct accept_set *s, const struct accept_socket *socket, bool shortage)
+{
+	if (!shortage || s->errors_in_a_row >= FINISHING_ERRORS)
+		return false;
+	turn_away(s, socket->socket->fd);
+	return true;
+}
+
 /* What a failed accept4 means. true: go on with the batch. */
 static bool survive(struct accept_set *s, const struct accept_socket *socket, int error)
 {
@@ -91,6 +100,8 @@ static bool survive(struct accept_set *s, const struct accept_socket *socket, in
 	bool shortage = error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 	if (!shortage && s->errors_in_a_row < ERRORS_IN_A_ROW)
 		return true;
+	if (s->finishing)
+		return refuse_rest(s, socket, shortage);
 	int64_t now_ns = clock_now_ns();
 	if (now_ns - s->logged_ns > NS_PER_S)
 		log_error("listener %s: accept: %s; trying again in %d ms", socket->socket->settings->name,

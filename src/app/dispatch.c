@@ -119,6 +119,9 @@ static int two_choices(struct dispatch *d, const bool *skip)
 		return random_one(d, skip);
 	unsigned a = (unsigned)(next_random(d) % open), b = (unsigned)(next_random(d) % (open - 1));
 	int first = open_at(d, skip, a), second = open_at(d, skip, b >= a ? b + 1 : b);
+	/* One may have stopped since they were counted. */
+	if (first == DISPATCH_NONE || second == DISPATCH_NONE)
+		return first == DISPATCH_NONE ? second : first;
 	return is_better(d, (unsigned)second, (unsigned)first, true) ? second : first;
 }
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum step { STEP_SERVING, STEP_DELAY, STEP_ACCEPTOR, STEP_DRAIN, STEP_CUT };
+enum step { STEP_SERVING, STEP_DELAY, STEP_ACCEPTOR, STEP_DRAIN, STEP_CUT, STEP_ABANDONED };
 
 /* After the cut a loop only has to come round once. */
 static const int64_t GIVE_UP_US = 2 * 1000 * 1000;
@@ -39,7 +39,8 @@ static void stop_when_control_is_empty(struct loop *l)
 
 static void stop_if_all_ended(struct server *s)
 {
-	if (s->shutdown_step < STEP_DRAIN || s->ended < s->worker_count || s->control_draining)
+	if (s->shutdown_step < STEP_DRAIN || s->shutdown_step == STEP_ABANDONED || s->ended < s->worker_count ||
+	        s->control_draining)
 		return;
 	s->control_draining = true;
 	accept_set_finish(&s->control_accepts);
@@ -50,6 +51,10 @@ static void stop_if_all_ended(struct server *s)
 
 static void cut(struct server *s)
 {
+	timer_stop(&s->control, &s->drain_timer);
+	timer_stop(&s->control, &s->cut_timer);
+	if (s->control_draining)
+		connections_cut(&s->control_context);
 	if (s->shutdown_step >= STEP_CUT)
 		return;
 	if (s->shutdown_step < STEP_ACCEPTOR)
@@ -87,6 +92,8 @@ void shutdown_on_acceptor_finished(struct loop *control, struct post *post)
 static void begin_draining(struct timer *t)
 {
 	struct server *s = CONTAINER_OF(t, struct server, drain_timer);
+	if (s->shutdown_step != STEP_DELAY)
+		return;
 	s->shutdown_step = STEP_ACCEPTOR;
 	acceptor_finish(&s->acceptor);
 	timer_start(&s->control, &s->cut_timer, setting_us(s, "shutdown_timeout"));
@@ -235,6 +242,8 @@ static bool free_threads(struct server *s)
 		context_fini(&s->control_context);
 	for (unsigned i = 0; i < s->worker_count; i++)
 		worker_fini(&s->workers[i]);
+	/* libev gives each signal its default back: a late HUP must not make that our end. */
+	shutdown_block_signals();
 	for (size_t i = 0; s->control_made && i < ARRAY_COUNT(handled); i++)
 		ev_signal_stop(s->control.ev, &s->signals[i]);
 	if (s->control_made)
@@ -244,6 +253,7 @@ static bool free_threads(struct server *s)
 
 void shutdown_abandon(struct server *s)
 {
+	s->shutdown_step = STEP_ABANDONED;
 	for (unsigned i = 0; i < s->worker_count; i++)
 		if (s->workers[i].joinable)
 			worker_cut(&s->workers[i]);

@@ -109,10 +109,17 @@ static void stop_when_empty(struct loop *l)
 		loop_stop(l);
 }
 
+static bool has_stopped(const struct worker *w)
+{
+	return atomic_load_explicit(&w->stats->status.state, memory_order_acquire) == LOOP_STOPPED;
+}
+
 static void on_drain(struct loop *l, struct post *post)
 {
 	struct worker *w = l->owner;
 	(void)post;
+	if (has_stopped(w))
+		return; /* the message came after the last turn */
 	w->draining = true;
 	set_state(w, LOOP_DRAINING);
 	accept_set_finish(&w->accepts);
@@ -123,7 +130,10 @@ static void on_cut(struct loop *l, struct post *post)
 {
 	struct worker *w = l->owner;
 	(void)post;
+	if (has_stopped(w))
+		return;
 	w->draining = w->cut = true;
+	set_state(w, LOOP_DRAINING);
 	accept_set_close(&w->accepts);
 	connections_cut(&w->context);
 }
@@ -180,6 +190,8 @@ static void serve(struct worker *w)
 			fail(w, "the event loop ended by itself", error);
 	}
 	w->cut = true;
+	if (!has_stopped(w))
+		set_state(w, LOOP_DRAINING); /* the acceptor gives it nothing more */
 	connections_cut(&w->context);
 	empty_mailbox(w);
 	accept_set_fini(&w->accepts);
@@ -230,6 +242,10 @@ void worker_join(struct worker *w)
 
 void worker_fini(struct worker *w)
 {
+	/* The acceptor may have decided for it just before it stopped. */
+	w->cut = true;
+	if (w->made)
+		empty_mailbox(w);
 	if (w->made)
 		loop_fini(&w->loop);
 	w->made = false;

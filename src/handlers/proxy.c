@@ -90,7 +90,11 @@ static void stop_upload(struct forward *f)
 static enum forward_step pump_up(struct forward *f)
 {
 	struct stream *s = &f->link->stream;
-	while (f->upload == UPLOAD_GOES_ON) {
+	for (int pieces = 0; f->upload == UPLOAD_GOES_ON; pieces++) {
+		if (pieces == PIECES_A_TURN) {
+			link_again(f->link); /* a fast client and a fast upstream would hold the loop */
+			return FORWARD_WAITS;
+		}
 		if (f->piece.length == 0) {
 			enum mlserve_body result = take_piece(f);
 			if (result == MLSERVE_BODY_WAIT)

@@ -40,7 +40,7 @@ static void give_buffer(struct stream *s, char **buffer, uint32_t *capacity)
 	*capacity = 0;
 }
 
-static void drop_segment(struct stream *s)
+void stream_drop_segment(struct stream *s)
 {
 	struct segment segment = s->segment;
 	s->segment.kind = SEGMENT_NONE;
@@ -50,7 +50,7 @@ static void drop_segment(struct stream *s)
 
 void stream_close(struct stream *s)
 {
-	drop_segment(s);
+	stream_drop_segment(s);
 	give_buffer(s, &s->in, &s->in_capacity);
 	give_buffer(s, &s->out, &s->out_capacity);
 	s->in_start = s->in_end = s->in_pinned = s->out_start = s->out_end = 0;
@@ -347,14 +347,14 @@ static void sent(struct stream *s, size_t n)
 	s->segment.offset += (int64_t)n;
 	s->segment.left -= (int64_t)n;
 	if (s->segment.kind != SEGMENT_NONE && s->segment.left == 0)
-		drop_segment(s);
+		stream_drop_segment(s);
 }
 
 enum stream_result stream_flush(struct stream *s)
 {
 	size_t budget = FLUSH_BYTES;
 	if (s->segment.kind != SEGMENT_NONE && s->segment.left == 0)
-		drop_segment(s);
+		stream_drop_segment(s);
 	while (!stream_is_drained(s)) {
 		if (s->error)
 			return STREAM_FAILED;

@@ -87,6 +87,8 @@ size_t stream_send(struct stream *, const void *data, size_t length);
 /* Adds the segment. There is none. */
 void stream_put_memory(struct stream *, const void *data, size_t length, void (*done)(void *), void *argument);
 void stream_put_file(struct stream *, int fd, int64_t offset, int64_t length, void (*done)(void *), void *argument);
+/* Gives up what is left of the segment; its done is called. */
+void stream_drop_segment(struct stream *);
 bool stream_is_drained(const struct stream *); /* nothing waits to be written */
 /* Writes what waits, at most about a mebibyte a call (then AGAIN with writable still set). A file that ends early is
  * FAILED with error EIO. */

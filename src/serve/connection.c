@@ -37,9 +37,20 @@ static void reset_on_close(struct connection *c)
 	setsockopt(c->stream.fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
 }
 
+/* An answer that ends with its connection, and has not reached its end. */
+static bool would_look_whole(const struct connection *c)
+{
+	const struct mlserve_exchange *x = c->exchange;
+	bool ends_by_close = x && x->status && !x->answer_chunked && !x->answer_bodyless && x->answer_left < 0;
+	return ends_by_close && !(x->phase == ANSWER_ENDED && stream_is_drained(&c->stream));
+}
+
 static void connection_free(struct connection *c)
 {
 	struct context *context = c->context;
+	c->resets |= would_look_whole(c);
+	/* Before the exchange, whose memory it may be. */
+	stream_drop_segment(&c->stream);
 	drop_exchange(c);
 	connection_count_idle(c, false);
 	connection_count_bytes(c);
@@ -224,6 +235,7 @@ static bool abort_exchange(struct connection *c)
 	/* An answer that ends with the connection looks whole unless that breaks. */
 	c->resets = begun && !x->answer_chunked && !x->answer_bodyless && x->answer_left < 0;
 	connection_count_answer(c);
+	stream_drop_segment(&c->stream);
 	drop_exchange(c);
 	return begun ? end(c, may_send && !c->resets) : lose(c);
 }
@@ -355,7 +367,8 @@ static void connection_step(struct connection *c)
 	while (budget > 0 && step_once(c))
 		budget--;
 	settle(c);
-	if (budget == 0 && c->state != CONNECTION_GONE)
+	c->out_of_budget = budget == 0;
+	if (c->out_of_budget && c->state != CONNECTION_GONE)
 		loop_defer(c->context->loop, &c->task);
 	c->stepping = false;
 	if (c->state == CONNECTION_GONE)
@@ -364,7 +377,10 @@ static void connection_step(struct connection *c)
 
 static void on_task(struct task *t)
 {
-	connection_step(CONTAINER_OF(t, struct connection, task));
+	struct connection *c = CONTAINER_OF(t, struct connection, task);
+	/* It goes on reading, later than the turn's look at the set. */
+	c->context->loop->epoch += c->out_of_budget;
+	connection_step(c);
 }
 
 static void on_ready(struct watch *w, uint32_t events)
@@ -436,8 +452,6 @@ void connection_open(
 	c->listener = listener;
 	c->peer = *peer;
 	c->opened_ns = c->since_ns = context->loop->now_ns;
-	/* It may have been made, and its request sent, after this turn's look at the sockets. */
-	context->loop->epoch++;
 	task_init(&c->task, on_task);
 	stat_add(context->loop->stats, STAT_accepted, 1);
 	stat_add(context->loop->stats, STAT_connections, 1);
@@ -464,7 +478,8 @@ static void for_each(struct context *context, void (*action)(struct connection *
 static void drain_one(struct connection *c)
 {
 	if (c->state == CONNECTION_EXCHANGE)
-		return; /* it learns when it has answered */
+		return;            /* it learns when it has answered */
+	c->context->loop->epoch++; /* this is no look at the set, but reads */
 	c->stream.readable = true;
 	connection_step(c);
 }

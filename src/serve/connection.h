@@ -39,8 +39,9 @@ struct connection {
 	uint64_t request_count;
 	uint64_t answered_epoch; /* the loop's, when the last answer was whole */
 	struct address peer;
-	uint8_t state;   /* enum connection_state */
-	uint8_t waiting; /* enum wait: for what, when the step last ended */
+	uint8_t state;      /* enum connection_state */
+	uint8_t waiting;    /* enum wait: for what, when the step last ended */
+	bool out_of_budget; /* the last step ended so, not for want of bytes */
 	bool stepping, head_begun, counted_idle, client_gone;
 	bool lingers; /* the client may still be sending when all is written */
 	bool resets;  /* a clean end would look like the end of the answer, or nobody reads what is left */

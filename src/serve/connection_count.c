@@ -27,7 +27,8 @@ void connection_count_answer(struct connection *c)
 	                        : x->status < 400 ? STAT_answers_3xx
 	                        : x->status < 500 ? STAT_answers_4xx
 	                                          : STAT_answers_5xx;
-	stat_add(l->stats, by_class, 1);
+	if (x->status) /* else it was cut before it was answered */
+		stat_add(l->stats, by_class, 1);
 	stat_add(l->stats, x->status >= 500 || x->phase == ANSWER_ABORTED ? STAT_failed : STAT_finished, 1);
 	atomic_int_least64_t *requests = &l->second->requests;
 	atomic_store_explicit(requests, atomic_load_explicit(requests, memory_order_relaxed) + 1, memory_order_relaxed);

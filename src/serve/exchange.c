@@ -149,7 +149,10 @@ static void call_serve(struct mlserve_exchange *x)
 
 static void refuse(struct mlserve_exchange *x, unsigned status, const char *reason, struct slice fields)
 {
-	x->head.keep_alive &= status != 413; /* nobody wants to read the rest */
+	/* What follows is a body that nobody reads, or whose end nobody knows. */
+	bool body_follows = status == 411 || status == 413;
+	x->head.keep_alive &= !body_follows;
+	x->connection->lingers |= body_follows;
 	x->error_reason = reason;
 	mlserve_answer_error(x, status, fields);
 }

@@ -1,6 +1,7 @@
 /* Building an answer in the stream's out buffer: head, framing, body, end. */
 #include "base/check.h"
 #include "base/log.h"
+#include "http/byte.h"
 #include "http/media_type.h"
 #include "http/status.h"
 #include "serve/connection.h"
@@ -109,7 +110,12 @@ void mlserve_answer_begin(struct mlserve_exchange *x, unsigned status, int64_t l
 	enum { HEAD_ROOM = 384 };
 	if (x->phase == ANSWER_ABORTED)
 		return;
-	MUST(x->phase == ANSWER_NONE && status >= 101 && status <= 999);
+	MUST(x->phase == ANSWER_NONE);
+	if (status < 101 || (status > 101 && status < 200) || status > 999) {
+		log_error("route %s: handler %s: %u is no status of a final answer", x->route->name,
+		        x->route->handler_name, status);
+		return lose(x);
+	}
 	x->phase = ANSWER_HEAD;
 	x->status = status;
 	x->answer_left = length;
@@ -139,10 +145,18 @@ static bool is_reserved(struct slice name)
 	return false;
 }
 
+static bool is_token(struct slice s)
+{
+	for (size_t i = 0; i < s.length; i++)
+		if (!byte_is(s.data[i], BYTE_TOKEN))
+			return false;
+	return s.length > 0;
+}
+
 static bool is_field_text(struct slice s)
 {
 	for (size_t i = 0; i < s.length; i++)
-		if ((unsigned char)s.data[i] < 0x20 && s.data[i] != '\t')
+		if (((unsigned char)s.data[i] < 0x20 && s.data[i] != '\t') || s.data[i] == 0x7f)
 			return false;
 	return true;
 }
@@ -153,7 +167,7 @@ void mlserve_answer_field(struct mlserve_exchange *x, const char *name, struct s
 		return;
 	MUST(x->phase == ANSWER_HEAD);
 	struct slice field = slice_of(name);
-	if (field.length == 0 || is_reserved(field) || !is_field_text(value) || !is_field_text(field)) {
+	if (!is_token(field) || is_reserved(field) || !is_field_text(value)) {
 		log_warn("route %s: handler %s: field %s is refused", x->route ? x->route->name : "-",
 		        x->route ? x->route->handler_name : "-", name);
 		return;
@@ -257,6 +271,9 @@ size_t mlserve_answer_write(struct mlserve_exchange *x, const void *data, size_t
 	if (x->answer_left >= 0)
 		x->answer_left -= (int64_t)taken;
 	x->more_wanted |= taken < length;
+	/* The socket takes more, so only memory can be short: nothing would ever call more(). */
+	if (taken == 0 && stream_is_drained(x->stream) && x->stream->writable && !x->stream->error)
+		lose(x);
 	/* What is too much is swallowed: a handler that saw less taken would wait for more(), which never comes. */
 	return taken < length ? taken : given;
 }
@@ -316,6 +333,8 @@ void mlserve_answer_end_with(struct mlserve_exchange *x, struct slice trailers)
 	if (x->phase == ANSWER_ABORTED)
 		return;
 	MUST(x->phase == ANSWER_BODY);
+	if (x->status == 101 && !x->tunnel)
+		return lose(x); /* nothing could follow it */
 	if (x->answer_chunked) {
 		add(x, SLICE("0\r\n"));
 		add(x, trailers);

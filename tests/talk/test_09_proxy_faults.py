@@ -190,12 +190,11 @@ def test_an_early_answer_during_an_upload_is_delivered(serve, origin, then, fram
             link.wait_end()
 
     up = origin([early, answering()])
-    size = 64 << 20
+    if framing == "length":
+        data = request("POST", "/", f"Content-Length: {64 << 20}") + b"u" * (64 << 20)
+    else:
+        data = request("POST", "/", "Transfer-Encoding: chunked") + chunked(*[b"u" * 65536] * 1024)
     with serve(CONF, up=up).connect() as client:
-        if framing == "length":
-            data = request("POST", "/", f"Content-Length: {size}") + b"u" * size
-        else:
-            data = request("POST", "/", "Transfer-Encoding: chunked") + chunked(*[b"u" * 65536] * (size >> 16))
         client.send_while_reading(data, within=30)
         taken = client.response()
         assert (taken.status, taken.body) == (413, b"big")

@@ -323,6 +323,25 @@ static void test_loop_epoch_grows_when_input_may_have_come(void **state)
 	close(pair_fds[0][1]);
 }
 
+static void note_task_epoch(struct task *t)
+{
+	(void)t;
+	epochs[epochs_seen++] = loop.epoch;
+}
+
+static void test_loop_tasks_run_in_an_epoch_of_their_own(void **state)
+{
+	struct task t;
+	(void)state;
+	epochs_seen = 0;
+	epochs[1] = loop.epoch;
+	task_init(&t, note_task_epoch);
+	loop_defer(&loop, &t);
+	run_for(1000);
+	assert_int_equal(epochs_seen, 1);
+	assert_true(epochs[0] > epochs[1]);
+}
+
 static void burn_5_ms(struct task *t)
 {
 	(void)t;
@@ -338,7 +357,7 @@ static void test_loop_counts_turns_busy_time_and_stalls(void **state)
 	task_init(&t, burn_5_ms);
 	loop_defer(&loop, &t);
 	run_for(20000);
-	assert_true(stat_get(&stats, STAT_turns) >= 2);
+	assert_true(stat_get(&stats, STAT_turns) >= 1);
 	assert_true(stat_get(&stats, STAT_stalls) >= 1);
 	assert_true(stat_get(&stats, STAT_longest_stall_us) >= 5000);
 	stats_recent(&stats, clock_now_ns(), &recent);
@@ -393,6 +412,7 @@ int main(void)
 	        TEST(test_loop_runs_posts_that_come_after_its_last_turn_when_it_is_freed),
 	        TEST(test_loop_does_not_sleep_over_mail_to_itself),
 	        TEST(test_loop_epoch_grows_when_input_may_have_come),
+	        TEST(test_loop_tasks_run_in_an_epoch_of_their_own),
 	        TEST(test_loop_counts_turns_busy_time_and_stalls),
 	        TEST(test_loop_status_line_says_busy_in_a_turn_and_idle_in_sleep),
 	};
