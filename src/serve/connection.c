@@ -207,7 +207,8 @@ static bool step_head(struct connection *c)
 static bool finish_exchange(struct connection *c)
 {
 	struct mlserve_exchange *x = c->exchange;
-	bool closes = x->answer_closes || c->context->draining || x->body_failed;
+	/* While draining, one that was promised to go on ends in end_idle, once what came meanwhile is answered. */
+	bool closes = x->answer_closes || x->body_failed;
 	/* A client that did not ask for the end may have sent its next request already. */
 	bool may_send = !x->body_ended || x->head.keep_alive;
 	connection_count_answer(c);

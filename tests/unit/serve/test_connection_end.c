@@ -177,6 +177,21 @@ static void test_connection_drain_serves_the_request_that_is_already_here(void *
 	assert_true(client_has("\r\nConnection: close\r\n"));
 }
 
+/* The first answer had promised to go on when the drain came. */
+static void test_connection_drain_serves_the_request_behind_an_answer_that_has_begun(void **state)
+{
+	(void)state;
+	client_open_narrow();
+	client_send("GET /pulled?n=300000 HTTP/1.1\r\nHost: a\r\n\r\nGET /whole HTTP/1.1\r\nHost: a\r\n\r\n");
+	serving_turns(3);
+	assert_int_equal(serving_stat(STAT_active_requests), 1);
+	connections_drain(&serving.context);
+	client_until_closed();
+	assert_true(client_has("\r\nConnection: close\r\n"));
+	assert_true(client_has("hello"));
+	assert_false(client.reset);
+}
+
 static void test_connection_cut_ends_all_and_counts_requests(void **state)
 {
 	(void)state;
@@ -236,6 +251,7 @@ int main(void)
 	        TEST(test_connection_does_not_linger_when_nothing_can_come),
 	        TEST(test_connection_drains_idle_ones_now_and_others_after_their_answer),
 	        TEST(test_connection_drain_serves_the_request_that_is_already_here),
+	        TEST(test_connection_drain_serves_the_request_behind_an_answer_that_has_begun),
 	        TEST(test_connection_cut_ends_all_and_counts_requests),
 	        TEST(test_connection_tells_a_waiting_acceptor_when_it_closes),
 	};
