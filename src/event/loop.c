@@ -318,6 +318,28 @@ static void on_idle(struct ev_loop *ev, ev_idle *idle, int events)
 
 /* ---- life ------------------------------------------------------------------------------ */
 
+static void on_nothing(struct ev_loop *ev, ev_timer *timer, int events)
+{
+	(void)ev, (void)timer, (void)events;
+}
+
+/* libev ends the process when its arrays cannot grow. They are grown now, when a shortage can still be told, far enough
+ * for the timers that are usual. */
+static void grow_arrays(struct ev_loop *ev, ev_idle *idle)
+{
+	enum { TIMERS = 192 };
+	static const int priorities[] = {0, 1, EV_MAXPRI};
+	ev_timer timers[TIMERS];
+	for (size_t i = 0; i < TIMERS; i++) {
+		ev_timer_init(&timers[i], on_nothing, 0., 0.);
+		ev_set_priority(&timers[i], priorities[i % ARRAY_COUNT(priorities)]);
+		ev_timer_start(ev, &timers[i]);
+	}
+	ev_idle_start(ev, idle);
+	ev_run(ev, EVRUN_NOWAIT);
+	ev_idle_stop(ev, idle);
+}
+
 static int make_set(struct loop *l)
 {
 	l->set_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -326,6 +348,8 @@ static int make_set(struct loop *l)
 	l->ev = ev_loop_new(EVBACKEND_EPOLL | EVFLAG_NOENV);
 	if (!l->ev)
 		return errno ? -errno : -ENOMEM;
+	ev_idle_init(&l->no_sleep, on_idle);
+	grow_arrays(l->ev, &l->no_sleep);
 	ev_io_init(&l->set_watch, on_set_ready, l->set_fd, EV_READ);
 	/* Before timers: what came in time must be seen before its timeout. */
 	ev_set_priority(&l->set_watch, 1);
@@ -336,7 +360,6 @@ static int make_set(struct loop *l)
 	ev_check_init(&l->after_sleep, on_awake);
 	ev_set_priority(&l->after_sleep, EV_MAXPRI);
 	ev_check_start(l->ev, &l->after_sleep);
-	ev_idle_init(&l->no_sleep, on_idle);
 	return 0;
 }
 

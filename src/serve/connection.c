@@ -442,7 +442,8 @@ void connection_open(
 	if (!c || !stream_open(&c->stream, context->loop, &context->blocks, fd)) {
 		free(c);
 		close(fd);
-		log_warn("listener %s: a connection was dropped: no memory", listener->name);
+		if (context_may_log(context))
+			log_warn("listener %s: a connection was dropped: no memory", listener->name);
 		if (context->self)
 			atomic_fetch_add_explicit(&context->self->closed, 1, memory_order_seq_cst);
 		return;

@@ -1,5 +1,6 @@
 /* Deadlines and timers. Time is measured, never waited for by sleeping. */
 #include "looping.h"
+#include <stdlib.h>
 
 static const int64_t LATE_NS = 40 * NS_PER_MS;
 enum {
@@ -225,6 +226,50 @@ static void test_loop_timer_that_is_due_in_this_turn_runs_until_it_is_stopped(vo
 	assert_true(twins[0].other_ran || twins[1].other_ran);
 }
 
+static int growths, rounds;
+
+/* A task for the next round keeps the loop from sleeping. */
+static void defer_once_more(struct task *t)
+{
+	if (rounds++ == 0)
+		loop_defer(&loop, t);
+}
+
+static void *grow_uncounted(void *old, long bytes)
+{
+	if (bytes)
+		return realloc(old, (size_t)bytes);
+	free(old);
+	return NULL;
+}
+
+static void *count_growth(void *old, long bytes)
+{
+	growths += bytes > 0;
+	return grow_uncounted(old, bytes);
+}
+
+/* libev ends the process when it gets no memory. */
+static void test_loop_needs_no_more_memory_of_libev_for_usual_work(void **state)
+{
+	static struct measured timers[64];
+	static struct task task;
+	(void)state;
+	growths = rounds = 0;
+	ev_set_allocator(count_growth);
+	for (size_t i = 0; i < ARRAY_COUNT(timers); i++)
+		measure(&timers[i], 1000);
+	burn(2 * NS_PER_MS); /* all are due in one turn */
+	task_init(&task, defer_once_more);
+	loop_defer(&loop, &task);
+	run_for(10000);
+	ev_set_allocator(grow_uncounted);
+	for (size_t i = 0; i < ARRAY_COUNT(timers); i++)
+		assert_int_equal(timers[i].count, 1);
+	assert_int_equal(rounds, 2);
+	assert_int_equal(growths, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, looping_setup, looping_teardown)
 
 int main(void)
@@ -237,6 +282,7 @@ int main(void)
 	        TEST(test_loop_is_punctual_after_a_long_turn),
 	        TEST(test_loop_timer_that_is_begun_anew_fires_once),
 	        TEST(test_loop_timer_that_is_due_in_this_turn_runs_until_it_is_stopped),
+	        TEST(test_loop_needs_no_more_memory_of_libev_for_usual_work),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
