@@ -31,7 +31,7 @@ path = /block
 handler = work
 iterations = 10
 io_delay = 0ms
-block = 10ms
+block = 30ms
 allow_override = on
 [route wait]
 path = /wait
