@@ -37,18 +37,11 @@ static void reset_on_close(struct connection *c)
 	setsockopt(c->stream.fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
 }
 
-/* An answer that ends with its connection, and has not reached its end. */
-static bool would_look_whole(const struct connection *c)
-{
-	const struct mlserve_exchange *x = c->exchange;
-	bool ends_by_close = x && x->status && !x->answer_chunked && !x->answer_bodyless && x->answer_left < 0;
-	return ends_by_close && !(x->phase == ANSWER_ENDED && stream_is_drained(&c->stream));
-}
-
 static void connection_free(struct connection *c)
 {
 	struct context *context = c->context;
-	c->resets |= would_look_whole(c);
+	const struct mlserve_exchange *x = c->exchange;
+	c->resets |= x && exchange_ends_by_close(x) && !(x->phase == ANSWER_ENDED && stream_is_drained(&c->stream));
 	/* Before the exchange, whose memory it may be. */
 	stream_drop_segment(&c->stream);
 	drop_exchange(c);
@@ -233,8 +226,7 @@ static bool abort_exchange(struct connection *c)
 {
 	struct mlserve_exchange *x = c->exchange;
 	bool begun = x->status != 0, may_send = !x->body_ended || x->head.keep_alive;
-	/* An answer that ends with the connection looks whole unless that breaks. */
-	c->resets = begun && !x->answer_chunked && !x->answer_bodyless && x->answer_left < 0;
+	c->resets = exchange_ends_by_close(x);
 	connection_count_answer(c);
 	stream_drop_segment(&c->stream);
 	drop_exchange(c);

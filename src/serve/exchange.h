@@ -118,6 +118,11 @@ static inline void exchange_may_leave_body(struct mlserve_exchange *x)
 {
 	x->body_unsure = true;
 }
+/* The end of the connection is the end of the answer, so a cut must not look like one. */
+static inline bool exchange_ends_by_close(const struct mlserve_exchange *x)
+{
+	return x->status && !x->answer_chunked && !x->answer_bodyless && x->answer_left < 0;
+}
 /* An answer has begun (an error page cannot be sent any more). */
 static inline bool exchange_has_begun(const struct mlserve_exchange *x)
 {

@@ -31,7 +31,7 @@ path = /block
 handler = work
 iterations = 10
 io_delay = 0ms
-block = 10ms
+block = 30ms
 allow_override = on
 [route wait]
 path = /wait
@@ -270,8 +270,8 @@ def test_a_stalled_loop_is_shown_with_route_and_handler_while_it_lasts(make):
     server = make(loops=2)
     stuck = one_connection_a_loop(server)[1]
     with server.connect(control(server)) as asking:
-        stick(stuck, 0.9)
-        document = when_stalled(asking, 1, 0.8)
+        stick(stuck, 3)
+        document = when_stalled(asking, 1, 2.8)
         assert document["status"] == "degraded" and any("stall" in warning for warning in document["warnings"])
         assert asking.get("/healthz").status == 200
     stalled = document["loops"][1]
@@ -283,7 +283,7 @@ def test_a_stalled_loop_is_shown_with_route_and_handler_while_it_lasts(make):
     document = server.settle(lambda document: all(loop["state"] == "running" for loop in document["loops"]))
     loop = document["loops"][1]
     assert loop["stall"] is None and loop["stalls"] == 1
-    assert 800 <= loop["longest_stall_ms"] <= 900 + allow(500)
+    assert 2900 <= loop["longest_stall_ms"] <= 3000 + allow(500)
     assert document["status"] == "ok"
     server.wait_log(r"loop 1\b.*stall.*block.*work")
 
@@ -295,8 +295,8 @@ def test_health_answers_soon_while_all_other_loops_are_stuck(make):
         for free in range(3):
             stuck = [client for loop, client in connections.items() if loop != free]
             for client in stuck:
-                stick(client, 1.2)
-            when_stalled(asking, 2, 0.6)
+                stick(client, 3)
+            when_stalled(asking, 2, 2)
             answers = [timed(server.health) for _ in range(7)]
             assert_soon([took for took, _ in answers])
             assert sum(loop["state"] == "stalled" for loop in answers[0][1]["loops"]) == 2
@@ -309,8 +309,8 @@ def test_the_control_listener_answers_when_every_loop_is_stuck(make):
     connections = one_connection_a_loop(server)
     with server.connect(control(server)) as asking:
         for client in connections.values():
-            stick(client, 1.5)
-        when_stalled(asking, 2, 0.8)
+            stick(client, 3)
+        when_stalled(asking, 2, 2)
         assert_soon([timed(lambda: asking.get("/healthz"))[0] for _ in range(7)])
         assert asking.get("/healthz/ready").status == 503, "no loop can take work"
         assert asking.get("/healthz/live").status == 200
