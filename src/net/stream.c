@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-enum { FLUSH_BYTES = 1 << 20, PINNED_SPARE = BLOCK_BYTES / 4 };
+enum { FLUSH_BYTES = 2 << 20, PINNED_SPARE = BLOCK_BYTES / 4 };
 
 bool stream_open(struct stream *s, struct loop *l, struct blocks *blocks, int fd)
 {

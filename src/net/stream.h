@@ -90,7 +90,7 @@ void stream_put_file(struct stream *, int fd, int64_t offset, int64_t length, vo
 /* Gives up what is left of the segment; its done is called. */
 void stream_drop_segment(struct stream *);
 bool stream_is_drained(const struct stream *); /* nothing waits to be written */
-/* Writes what waits, at most about a mebibyte a call (then AGAIN with writable still set). A file that ends early is
+/* Writes what waits, at most about two mebibytes a call (then AGAIN with writable still set). A file that ends early is
  * FAILED with error EIO. */
 enum stream_result stream_flush(struct stream *);
 
