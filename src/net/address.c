@@ -193,6 +193,9 @@ bool endpoint_parse(struct slice s, bool lookup, struct endpoint *ret, const cha
 		return false;
 	if (parse_ip(host, &a))
 		return from_ip(&a, port, ret);
+	/* RFC 6761 6.3: this name needs no resolver, and a bare machine has none that knows it. */
+	if (lookup && slice_equal_nocase(host, SLICE("localhost")))
+		return parse_ip(SLICE("127.0.0.1"), &a) && from_ip(&a, port, ret);
 	return lookup && host.length && look_up(host, port, ret, ret_reason);
 }
 
