@@ -45,7 +45,11 @@ static void test_static_head_has_the_fields_of_get(void **state)
 {
 	struct site *s = *state;
 	char length[16], etag[80];
+	int64_t give_up_ns = clock_now_ns() + 10 * NS_PER_S;
 	struct answer a = site_get(s, "/large");
+	/* The tag of a large file is weak until its time stamps are old enough to tell one change from the next. */
+	while (strncmp(answer_field(&a, "ETag"), "W/", 2) == 0 && clock_now_ns() < give_up_ns)
+		a = site_get(s, "/large");
 	snprintf(length, sizeof length, "%s", answer_field(&a, "Content-Length"));
 	snprintf(etag, sizeof etag, "%s", answer_field(&a, "ETag"));
 	a = harness_ask(&s->h, "HEAD /large", "");
