@@ -40,7 +40,7 @@ DIGITS = b"0123456789"
 @pytest.fixture(autouse=True, scope="module")
 def built():
     if not MODULE.exists():
-        pytest.skip(f"{MODULE} was not built")
+        pytest.fail(f"{MODULE} was not built: make check builds it")
 
 
 @pytest.fixture

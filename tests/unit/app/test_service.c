@@ -268,11 +268,19 @@ static struct dropped drop_in_child(const char *user)
 	return d;
 }
 
+/* Skips the test, saying why. */
+static void need_root(void)
+{
+	if (geteuid() == 0)
+		return;
+	print_message("skipped: only root can become another user\n");
+	skip();
+}
+
 static void test_service_becomes_the_user_that_is_asked_for(void **state)
 {
 	(void)state;
-	if (geteuid() != 0)
-		skip();
+	need_root();
 	struct dropped d = drop_in_child("nobody");
 	assert_true(d.fine);
 	assert_false(d.stays_root);
@@ -290,8 +298,7 @@ static void test_service_refuses_a_user_that_does_not_exist(void **state)
 	(void)state;
 	assert_false(service_user_exists("no-such-user-here"));
 	assert_true(service_user_exists("root"));
-	if (geteuid() != 0)
-		skip();
+	need_root();
 	struct dropped d = drop_in_child("no-such-user-here");
 	assert_false(d.fine);
 	assert_non_null(strstr(d.error, "no-such-user-here"));
