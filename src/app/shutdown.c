@@ -191,6 +191,7 @@ void shutdown_watch_signals(struct server *s)
 		ev_signal_init(&s->signals[i], on_signal, handled[i].number);
 		s->signals[i].data = s;
 		ev_signal_start(s->control.ev, &s->signals[i]);
+		loop_count_watcher(&s->control, 1);
 	}
 	/* In this thread only. libev 4.33 unblocks signals when EVFLAG_NOSIGMASK is given, not when it is absent. */
 	shutdown_unblock_signals();

@@ -1,20 +1,23 @@
 /*
- * A turn: libev wakes; the mailbox and the epoll set are served until they look empty;
- * tasks of the turn's end run; the status line says "waiting"; libev sleeps.
+ * A turn: sockets, mail, the tasks of the turn's end and the timers that are due are served; the status line says
+ * "waiting"; the loop sleeps.
+ *
+ * Where it sleeps: only libev knows when the next of its timers is due, and it does not tell. So while a timer runs
+ * libev sleeps, on a set of its own that holds ours, and each turn costs a second epoll_wait. With none but the sweep,
+ * whose instant is known, the loop sleeps on our set: the usual case of a loop that serves.
  */
 #include "event/loop.h"
 #include "base/check.h"
 #include "base/fd.h"
 #include "event/stress.h"
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 
 enum {
-	BATCH = 256,       /* events taken from the set at once */
-	WORTH_ANOTHER = 8, /* after so many events another look at the set is cheaper than a sleep */
-	LOOKS = 16,        /* then timers and mail get their turn */
+	BATCH = 256, /* events taken from the set at once */
 	MAIL_A_TURN = 128,
 	FIRST_SLOTS = 64,
 	MAILBOX_SLOT = 0,
@@ -148,7 +151,9 @@ static void on_sweep(struct ev_loop *ev, ev_timer *timer, int events)
 static void on_timer(struct ev_loop *ev, ev_timer *ev_timer, int events)
 {
 	struct timer *t = CONTAINER_OF(ev_timer, struct timer, ev);
-	(void)ev, (void)events;
+	struct loop *l = ev_userdata(ev);
+	(void)events;
+	l->ev_watchers--;
 	t->fire(t);
 }
 
@@ -160,11 +165,13 @@ void timer_init(struct timer *t, void (*fire)(struct timer *))
 
 void timer_start(struct loop *l, struct timer *t, int64_t us)
 {
+	l->ev_watchers += !timer_is_running(t);
 	start_ev_timer(l, &t->ev, us * NS_PER_US);
 }
 
 void timer_stop(struct loop *l, struct timer *t)
 {
+	l->ev_watchers -= timer_is_running(t);
 	ev_timer_stop(l->ev, &t->ev);
 }
 
@@ -238,25 +245,41 @@ static void dispatch(struct loop *l, const struct epoll_event *event)
 	l->watches[slot]->ready(l->watches[slot], event->events);
 }
 
-static void serve_set(struct loop *l)
+static void serve_mail_and_tasks(struct loop *l)
+{
+	read_mail(l);
+	run_tasks(l);
+}
+
+static void begin_turn(struct loop *l)
+{
+	STRESS_POINT();
+	l->in_turn = true;
+	l->now_ns = clock_now_ns();
+	l->second = stats_second(l->stats, l->now_ns);
+	atomic_store_explicit(&l->stats->status.busy_since_ns, l->now_ns, memory_order_relaxed);
+	mailbox_awake(&l->mailbox);
+}
+
+/* What the set holds after a sleep of at most `timeout_ms`; -1: without end. */
+static void serve_set(struct loop *l, int timeout_ms)
 {
 	struct epoll_event events[BATCH];
-	int count = 0;
-	for (int look = 0; look == 0 || (look < LOOKS && count >= WORTH_ANOTHER); look++) {
-		count = epoll_wait(l->set_fd, events, BATCH, 0);
-		MUST(count >= 0 || errno == EINTR);
-		l->epoch++;
-		for (int i = 0; i < count; i++)
-			dispatch(l, &events[i]);
-		read_mail(l);
-		run_tasks(l);
-	}
+	int count = epoll_wait(l->set_fd, events, BATCH, timeout_ms);
+	if (count < 0 && errno != EINTR)
+		l->error = -errno;
+	if (!l->in_turn)
+		begin_turn(l);
+	l->epoch++;
+	for (int i = 0; i < count; i++)
+		dispatch(l, &events[i]);
+	serve_mail_and_tasks(l);
 }
 
 static void on_set_ready(struct ev_loop *ev, ev_io *watch, int events)
 {
-	(void)ev, (void)events;
-	serve_set(CONTAINER_OF(watch, struct loop, set_watch));
+	(void)watch, (void)events;
+	serve_set(ev_userdata(ev), 0);
 }
 
 /* The mailbox's eventfd is edge-triggered and never read: each write is a new edge. */
@@ -266,20 +289,17 @@ static void on_mail_ready(struct watch *w, uint32_t events)
 	mailbox_awake(&w->loop->mailbox);
 }
 
-static void on_awake(struct ev_loop *ev, ev_check *check, int events)
+static void on_libev_awake(struct ev_loop *ev, ev_check *check, int events)
 {
-	struct loop *l = CONTAINER_OF(check, struct loop, after_sleep);
-	(void)ev, (void)events;
-	STRESS_POINT();
-	l->now_ns = clock_now_ns();
-	l->second = stats_second(l->stats, l->now_ns);
-	atomic_store_explicit(&l->stats->status.busy_since_ns, l->now_ns, memory_order_relaxed);
-	mailbox_awake(&l->mailbox);
+	struct loop *l = ev_userdata(ev);
+	(void)check, (void)events;
+	if (!l->in_turn)
+		begin_turn(l);
 }
 
-static void count_turn(struct loop *l)
+static void count_turn(struct loop *l, int64_t now_ns)
 {
-	int64_t took_ns = clock_now_ns() - l->now_ns;
+	int64_t took_ns = now_ns - l->now_ns;
 	struct stats_second *second = l->second;
 	stat_add(l->stats, STAT_turns, 1);
 	atomic_store_explicit(&second->busy_ns, atomic_load_explicit(&second->busy_ns, memory_order_relaxed) + took_ns,
@@ -291,29 +311,40 @@ static void count_turn(struct loop *l)
 	}
 }
 
-static void on_before_sleep(struct ev_loop *ev, ev_prepare *prepare, int events)
+static int until_sweep_ms(const struct loop *l, int64_t now_ns)
 {
-	struct loop *l = CONTAINER_OF(prepare, struct loop, before_sleep);
-	(void)events;
-	read_mail(l);
-	run_tasks(l);
+	if (l->sweep_at_ns == NO_DEADLINE)
+		return -1;
+	int64_t ms = (l->sweep_at_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS;
+	return ms < 0 ? 0 : ms > INT_MAX ? INT_MAX : (int)ms;
+}
+
+static void end_turn(struct loop *l)
+{
+	serve_mail_and_tasks(l);
 	if (l->turn_end)
 		l->turn_end(l);
 	STRESS_POINT();
 	bool may_sleep = list_is_empty(&l->tasks) && !l->stopping && mailbox_may_sleep(&l->mailbox) &&
 	                 !atomic_load_explicit(&l->posts, memory_order_seq_cst);
 	STRESS_POINT();
-	if (may_sleep && ev_is_active(&l->no_sleep))
-		ev_idle_stop(ev, &l->no_sleep);
-	else if (!may_sleep && !ev_is_active(&l->no_sleep))
-		ev_idle_start(ev, &l->no_sleep);
-	if (l->now_ns)
-		count_turn(l);
+	int64_t now_ns = clock_now_ns();
+	count_turn(l, now_ns);
+	l->in_turn = false;
+	l->sleep_ms = may_sleep ? until_sweep_ms(l, now_ns) : 0;
 }
 
-static void on_idle(struct ev_loop *ev, ev_idle *idle, int events)
+void loop_turn(struct loop *l, bool may_sleep)
 {
-	(void)ev, (void)idle, (void)events; /* its being active is what keeps libev from sleeping */
+	int sleep_ms = may_sleep ? l->sleep_ms : 0;
+	if (l->ev_watchers > 0) {
+		ev_run(l->ev, sleep_ms == 0 ? EVRUN_NOWAIT : EVRUN_ONCE);
+	} else {
+		serve_set(l, sleep_ms);
+		if (l->now_ns >= l->sweep_at_ns)
+			ev_run(l->ev, EVRUN_NOWAIT);
+	}
+	end_turn(l);
 }
 
 /* ---- life ------------------------------------------------------------------------------ */
@@ -325,7 +356,7 @@ static void on_nothing(struct ev_loop *ev, ev_timer *timer, int events)
 
 /* libev ends the process when its arrays cannot grow. They are grown now, when a shortage can still be told, far enough
  * for the timers that are usual. */
-static void grow_arrays(struct ev_loop *ev, ev_idle *idle)
+static void grow_arrays(struct ev_loop *ev)
 {
 	enum { TIMERS = 192 };
 	static const int priorities[] = {0, 1, EV_MAXPRI};
@@ -335,9 +366,7 @@ static void grow_arrays(struct ev_loop *ev, ev_idle *idle)
 		ev_set_priority(&timers[i], priorities[i % ARRAY_COUNT(priorities)]);
 		ev_timer_start(ev, &timers[i]);
 	}
-	ev_idle_start(ev, idle);
 	ev_run(ev, EVRUN_NOWAIT);
-	ev_idle_stop(ev, idle);
 }
 
 static int make_set(struct loop *l)
@@ -348,16 +377,14 @@ static int make_set(struct loop *l)
 	l->ev = ev_loop_new(EVBACKEND_EPOLL | EVFLAG_NOENV);
 	if (!l->ev)
 		return errno ? -errno : -ENOMEM;
-	ev_idle_init(&l->no_sleep, on_idle);
-	grow_arrays(l->ev, &l->no_sleep);
+	ev_set_userdata(l->ev, l);
+	grow_arrays(l->ev);
 	ev_io_init(&l->set_watch, on_set_ready, l->set_fd, EV_READ);
 	/* Before timers: what came in time must be seen before its timeout. */
 	ev_set_priority(&l->set_watch, 1);
 	ev_io_start(l->ev, &l->set_watch);
 	ev_init(&l->sweep_timer, on_sweep);
-	ev_prepare_init(&l->before_sleep, on_before_sleep);
-	ev_prepare_start(l->ev, &l->before_sleep);
-	ev_check_init(&l->after_sleep, on_awake);
+	ev_check_init(&l->after_sleep, on_libev_awake);
 	ev_set_priority(&l->after_sleep, EV_MAXPRI);
 	ev_check_start(l->ev, &l->after_sleep);
 	return 0;
@@ -407,15 +434,13 @@ void loop_fini(struct loop *l)
 
 int loop_run(struct loop *l)
 {
-	ev_now_update(l->ev);
-	l->now_ns = clock_now_ns();
-	l->second = stats_second(l->stats, l->now_ns);
-	ev_run(l->ev, 0);
-	return l->stopping ? 0 : -EIO;
+	l->sleep_ms = 0; /* mail and tasks may have come before */
+	while (!l->stopping && !l->error)
+		loop_turn(l, true);
+	return l->error;
 }
 
 void loop_stop(struct loop *l)
 {
 	l->stopping = true;
-	ev_break(l->ev, EVBREAK_ALL);
 }

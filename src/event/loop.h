@@ -1,6 +1,6 @@
 /*
- * One event loop: a libev loop that sleeps, runs timers and watches one epoll set of
- * ours, which holds every socket and the mailbox of this loop.
+ * One event loop: one epoll set of ours, which holds every socket and the mailbox of this loop, and a libev loop that
+ * runs timers and whatever else is watched by libev.
  *
  * Why a set of ours: a socket is registered once, edge-triggered for both directions,
  * and then costs no epoll_ctl until it is closed; and a set of ours can be read by
@@ -71,10 +71,11 @@ struct loop {
 	int64_t stall_threshold_ns;
 	ev_io set_watch;
 	ev_timer sweep_timer;
-	ev_prepare before_sleep;
 	ev_check after_sleep;
-	ev_idle no_sleep;
-	bool stopping;
+	unsigned ev_watchers; /* libev's that run, beside the sweep and the set */
+	int sleep_ms;         /* how long the next turn may sleep; -1: without end */
+	int error;
+	bool in_turn, stopping;
 };
 
 #define NO_DEADLINE INT64_MAX
@@ -85,6 +86,10 @@ void loop_fini(struct loop *);
 /* Runs until loop_stop. Returns 0, or a negative errno when the loop cannot go on. */
 int loop_run(struct loop *);
 void loop_stop(struct loop *);
+/* One turn, which sleeps first if it may and nothing is left from the one before. For loop_run and tests. */
+void loop_turn(struct loop *, bool may_sleep);
+/* Whoever starts or stops a watcher on `ev` by himself says so, by 1 or -1: libev is not asked while it has none. */
+static inline void loop_count_watcher(struct loop *, int change);
 
 /* Gives the watch a slot; ready and expired are set by the caller before. false: no memory. */
 bool loop_adopt(struct loop *, struct watch *);
@@ -101,10 +106,25 @@ void loop_release(struct watch *);
 /* Instant in ns of clock_now_ns, or NO_DEADLINE. */
 static inline void watch_deadline(struct watch *w, int64_t at_ns);
 
-/* Any thread: mail for this loop. */
+static inline void loop_count_watcher(struct loop *l, int change)
+{
+	l->ev_watchers += (unsigned)change;
+}
+
+/* Any thread: mail for this loop. false: its mailbox is full; nothing was taken. */
 static inline bool loop_post(struct loop *l, const struct mail *mail)
 {
 	return mailbox_post(&l->mailbox, mail);
+}
+
+/* Any thread: several letters and one wake-up. */
+static inline bool loop_put(struct loop *l, const struct mail *mail)
+{
+	return mailbox_put(&l->mailbox, mail);
+}
+static inline void loop_wake(struct loop *l)
+{
+	mailbox_wake(&l->mailbox);
 }
 
 /* Any thread: runs post->run in the loop's thread, in the order of posting. The post belongs to the loop until then. */

@@ -61,7 +61,7 @@ void mailbox_wake(struct mailbox *m)
 	atomic_fetch_add_explicit(&m->wakes, 1, memory_order_relaxed);
 }
 
-bool mailbox_post(struct mailbox *m, const struct mail *mail)
+bool mailbox_put(struct mailbox *m, const struct mail *mail)
 {
 	size_t at = atomic_load_explicit(&m->tail, memory_order_relaxed);
 	struct mailbox_cell *cell;
@@ -82,6 +82,13 @@ bool mailbox_post(struct mailbox *m, const struct mail *mail)
 	cell->mail = *mail;
 	atomic_store_explicit(&cell->turn, at + 1, MAILBOX_POST_ORDER);
 	STRESS_POINT();
+	return true;
+}
+
+bool mailbox_post(struct mailbox *m, const struct mail *mail)
+{
+	if (!mailbox_put(m, mail))
+		return false;
 	mailbox_wake(m);
 	return true;
 }

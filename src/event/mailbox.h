@@ -42,7 +42,9 @@ void mailbox_fini(struct mailbox *);
 
 /* Any thread. false: full; nothing was taken. */
 bool mailbox_post(struct mailbox *, const struct mail *);
-/* Any thread: wakes the reader if it sleeps, for what was left elsewhere by a sequentially consistent store. */
+/* The same without waking the reader: mailbox_wake must follow soon. */
+bool mailbox_put(struct mailbox *, const struct mail *);
+/* Any thread: wakes the reader if it sleeps, for what was put or left elsewhere by a sequentially consistent store. */
 void mailbox_wake(struct mailbox *);
 /* Any thread: about how many messages wait. */
 size_t mailbox_count(const struct mailbox *);

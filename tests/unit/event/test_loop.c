@@ -110,6 +110,17 @@ static void test_loop_says_why_a_descriptor_cannot_be_registered(void **state)
 	loop_unregister(&s.watch, -1);
 }
 
+static void test_loop_ends_with_the_reason_when_its_set_is_gone(void **state)
+{
+	(void)state;
+	int set_fd = loop.set_fd;
+	loop.set_fd = -1;
+	loop.stopping = false;
+	int error = loop_run(&loop);
+	loop.set_fd = set_fd;
+	assert_int_equal(error, -EBADF);
+}
+
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
 struct step {
@@ -395,26 +406,26 @@ static void test_loop_status_line_says_busy_in_a_turn_and_idle_in_sleep(void **s
 	assert_true(atomic_load(&was_busy));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, looping_setup, looping_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        TEST(test_loop_gives_each_watch_a_slot_of_its_own_and_takes_it_back),
-	        TEST(test_loop_keeps_stale_events_from_a_slots_new_owner),
-	        TEST(test_loop_announces_edges_once_and_levels_again_and_again),
-	        TEST(test_loop_says_why_a_descriptor_cannot_be_registered),
-	        TEST(test_loop_runs_a_task_once_however_often_it_was_deferred),
-	        TEST(test_loop_does_not_sleep_over_tasks_that_defer_themselves),
-	        TEST(test_loop_tasks_may_cancel_each_other),
-	        TEST(test_loop_takes_posts_and_mail_of_another_thread_in_order),
-	        TEST(test_loop_is_woken_from_sleep_by_a_post),
-	        TEST(test_loop_runs_posts_that_come_after_its_last_turn_when_it_is_freed),
-	        TEST(test_loop_does_not_sleep_over_mail_to_itself),
-	        TEST(test_loop_epoch_grows_when_input_may_have_come),
-	        TEST(test_loop_tasks_run_in_an_epoch_of_their_own),
-	        TEST(test_loop_counts_turns_busy_time_and_stalls),
-	        TEST(test_loop_status_line_says_busy_in_a_turn_and_idle_in_sleep),
+	        cmocka_unit_test_setup_teardown(
+	                test_loop_ends_with_the_reason_when_its_set_is_gone, looping_setup, looping_teardown),
+	        BOTH(test_loop_gives_each_watch_a_slot_of_its_own_and_takes_it_back),
+	        BOTH(test_loop_keeps_stale_events_from_a_slots_new_owner),
+	        BOTH(test_loop_announces_edges_once_and_levels_again_and_again),
+	        BOTH(test_loop_says_why_a_descriptor_cannot_be_registered),
+	        BOTH(test_loop_runs_a_task_once_however_often_it_was_deferred),
+	        BOTH(test_loop_does_not_sleep_over_tasks_that_defer_themselves),
+	        BOTH(test_loop_tasks_may_cancel_each_other),
+	        BOTH(test_loop_takes_posts_and_mail_of_another_thread_in_order),
+	        BOTH(test_loop_is_woken_from_sleep_by_a_post),
+	        BOTH(test_loop_runs_posts_that_come_after_its_last_turn_when_it_is_freed),
+	        BOTH(test_loop_does_not_sleep_over_mail_to_itself),
+	        BOTH(test_loop_epoch_grows_when_input_may_have_come),
+	        BOTH(test_loop_tasks_run_in_an_epoch_of_their_own),
+	        BOTH(test_loop_counts_turns_busy_time_and_stalls),
+	        BOTH(test_loop_status_line_says_busy_in_a_turn_and_idle_in_sleep),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -270,19 +270,17 @@ static void test_loop_needs_no_more_memory_of_libev_for_usual_work(void **state)
 	assert_int_equal(growths, 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, looping_setup, looping_teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        TEST(test_loop_deadlines_come_neither_early_nor_much_late),
-	        TEST(test_loop_deadlines_that_were_moved_or_taken_back_do_not_come),
-	        TEST(test_loop_deadlines_may_be_set_and_watches_released_in_the_sweep),
-	        TEST(test_loop_timer_begun_before_the_loop_runs_is_punctual),
-	        TEST(test_loop_is_punctual_after_a_long_turn),
-	        TEST(test_loop_timer_that_is_begun_anew_fires_once),
-	        TEST(test_loop_timer_that_is_due_in_this_turn_runs_until_it_is_stopped),
-	        TEST(test_loop_needs_no_more_memory_of_libev_for_usual_work),
+	        BOTH(test_loop_deadlines_come_neither_early_nor_much_late),
+	        BOTH(test_loop_deadlines_that_were_moved_or_taken_back_do_not_come),
+	        BOTH(test_loop_deadlines_may_be_set_and_watches_released_in_the_sweep),
+	        BOTH(test_loop_timer_begun_before_the_loop_runs_is_punctual),
+	        BOTH(test_loop_is_punctual_after_a_long_turn),
+	        BOTH(test_loop_timer_that_is_begun_anew_fires_once),
+	        BOTH(test_loop_timer_that_is_due_in_this_turn_runs_until_it_is_stopped),
+	        BOTH(test_loop_needs_no_more_memory_of_libev_for_usual_work),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

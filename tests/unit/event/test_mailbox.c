@@ -194,6 +194,23 @@ static void test_mailbox_awake_ends_the_sleep_without_mail(void **state)
 	mailbox_fini(&m);
 }
 
+static void test_mailbox_put_leaves_the_waking_to_the_writer(void **state)
+{
+	struct mailbox m;
+	struct mail mail = numbered(1);
+	(void)state;
+	assert_int_equal(mailbox_init(&m, 4), 0);
+	assert_true(mailbox_may_sleep(&m));
+	for (int i = 0; i < 4; i++)
+		assert_true(mailbox_put(&m, &mail));
+	assert_false(mailbox_put(&m, &mail));
+	assert_int_equal(writes(&m), 0);
+	mailbox_wake(&m);
+	mailbox_wake(&m);
+	assert_int_equal(writes(&m), 1);
+	mailbox_fini(&m);
+}
+
 static void test_mailbox_wakes_for_what_was_left_elsewhere(void **state)
 {
 	struct mailbox m;
@@ -284,6 +301,7 @@ int main(void)
 	        cmocka_unit_test(test_mailbox_wakes_only_a_sleeper_and_only_once),
 	        cmocka_unit_test(test_mailbox_does_not_let_sleep_over_late_mail),
 	        cmocka_unit_test(test_mailbox_awake_ends_the_sleep_without_mail),
+	        cmocka_unit_test(test_mailbox_put_leaves_the_waking_to_the_writer),
 	        cmocka_unit_test(test_mailbox_wakes_for_what_was_left_elsewhere),
 	        cmocka_unit_test(test_mailbox_loses_and_doubles_nothing_of_many_writers),
 	};

@@ -120,9 +120,10 @@ void harness_stop(struct harness *h)
 
 void harness_turn(struct harness *h)
 {
-	h->loop.now_ns = clock_now_ns();
-	h->loop.second = stats_second(&h->stats, h->loop.now_ns);
-	ev_run(h->loop.ev, EVRUN_NOWAIT);
+	struct pollfd set = {.fd = h->loop.set_fd, .events = POLLIN};
+	do
+		loop_turn(&h->loop, false);
+	while (poll(&set, 1, 0) == 1);
 }
 
 void harness_connect(struct harness *h, const char *peer)

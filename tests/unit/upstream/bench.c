@@ -69,7 +69,7 @@ void bench_turn_until(struct bench *b, bool (*holds)(struct bench *, void *), vo
 	int64_t until_ns = clock_now_ns() + PATIENCE_MS * NS_PER_MS;
 	while (!holds(b, argument)) {
 		assert_true(clock_now_ns() < until_ns);
-		ev_run(b->loop.ev, EVRUN_NOWAIT);
+		loop_turn(&b->loop, false);
 	}
 }
 
@@ -77,7 +77,7 @@ void bench_settle(struct bench *b)
 {
 	struct pollfd set = {.fd = b->loop.set_fd, .events = POLLIN};
 	do
-		ev_run(b->loop.ev, EVRUN_NOWAIT);
+		loop_turn(&b->loop, false);
 	while (poll(&set, 1, 0) == 1);
 }
 
