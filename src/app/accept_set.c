@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { BATCH = 64, ERRORS_IN_A_ROW = 16, FINISHING_ERRORS = 8192, RETRY_US = 100 * 1000 };
+enum { BATCH = 64, FULL_BATCHES = 4, ERRORS_IN_A_ROW = 16, FINISHING_ERRORS = 8192, RETRY_US = 100 * 1000 };
 
 static void on_retry(struct timer *t)
 {
@@ -114,8 +114,10 @@ static bool survive(struct accept_set *s, const struct accept_socket *socket, in
 	return false;
 }
 
-static void accept_batch(struct accept_set *s, const struct accept_socket *socket, int most)
+/* Returns how many there were. */
+static int accept_batch(struct accept_set *s, const struct accept_socket *socket, int most)
 {
+	int accepted = 0;
 	if (s->begin_batch)
 		s->begin_batch(s);
 	for (int i = 0; i < most && !s->paused; i++) {
@@ -125,23 +127,35 @@ static void accept_batch(struct accept_set *s, const struct accept_socket *socke
 		        accept4(socket->socket->fd, (struct sockaddr *)&storage, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd < 0) {
 			if (!survive(s, socket, errno))
-				return;
+				break;
 			continue;
 		}
+		accepted++;
 		count(&s->figures->accepted);
 		s->errors_in_a_row = 0;
 		/* The address of a unix socket's client is empty: length is that of the family alone. */
 		struct address peer = address_of((struct sockaddr *)&storage, length);
 		if (!hand_on(s, socket->socket->settings, fd, &peer))
-			return;
+			break;
 	}
+	return accepted;
 }
 
+/* An accept4 that says EAGAIN costs half of one that succeeds, as the kernel makes the new socket first. So a batch
+ * ends at the size that the last ones had; if there is more, the set tells it at once. */
 static void on_ready(struct watch *w, uint32_t events)
 {
 	struct accept_socket *socket = CONTAINER_OF(w, struct accept_socket, watch);
+	int most = socket->usual;
 	(void)events;
-	accept_batch(socket->set, socket, BATCH);
+	int accepted = accept_batch(socket->set, socket, most);
+	if (accepted < most) {
+		socket->usual = accepted ? accepted : 1;
+		socket->full = 0;
+	} else if (++socket->full == FULL_BATCHES) {
+		socket->usual = most < BATCH ? 2 * most : BATCH;
+		socket->full = 0;
+	}
 }
 
 static void on_expired(struct watch *w)
@@ -152,7 +166,7 @@ static void on_expired(struct watch *w)
 int accept_set_add(struct accept_set *s, struct listener_socket *listener)
 {
 	struct accept_socket *socket = &s->sockets[s->count];
-	*socket = (struct accept_socket){.set = s, .socket = listener};
+	*socket = (struct accept_socket){.set = s, .socket = listener, .usual = BATCH};
 	socket->watch.ready = on_ready;
 	socket->watch.expired = on_expired;
 	if (!loop_adopt(s->loop, &socket->watch))

@@ -19,6 +19,7 @@ struct accept_socket {
 	struct watch watch;
 	struct accept_set *set;
 	struct listener_socket *socket;
+	int usual, full; /* size of the last batches, and how many of them were full in a row */
 };
 
 struct accept_set {

@@ -2,11 +2,24 @@
 #include "app/acceptor.h"
 #include "base/check.h"
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 
-enum { MAILBOX_CAPACITY = 16 };
+enum { MAILBOX_CAPACITY = 16, GIVEN_AT_ONCE = 16 };
+
+/* For several connections at once: a wake-up costs more than the rest of a hand-over, and on a CPU that both share it
+ * would take the turn from us. */
+static void wake_loops(struct acceptor *a)
+{
+	a->given_count = 0;
+	for (unsigned i = 0; i < a->worker_count; i++) {
+		if (a->given[i])
+			loop_wake(&a->workers[i].loop);
+		a->given[i] = false;
+	}
+}
 
 /* The loop that fits best takes it, or the next best one when its mailbox is full. */
 static bool place(struct acceptor *a, const struct listener_settings *listener, int fd, const struct address *peer)
@@ -16,8 +29,12 @@ static bool place(struct acceptor *a, const struct listener_settings *listener, 
 		int loop = dispatch_pick(&a->dispatch, a->skip);
 		if (loop == DISPATCH_NONE)
 			return false;
-		if (worker_give(&a->workers[loop], listener, fd, peer))
+		if (worker_give(&a->workers[loop], listener, fd, peer)) {
+			a->given[loop] = true;
+			if (++a->given_count == GIVEN_AT_ONCE)
+				wake_loops(a);
 			return true;
+		}
 		dispatch_undo(&a->dispatch, loop);
 		a->skip[loop] = true;
 		atomic_fetch_add_explicit(&a->server->acceptor.queue_full, 1, memory_order_relaxed);
@@ -40,9 +57,15 @@ static bool take(struct accept_set *s, const struct listener_settings *listener,
 	return try_once(a, listener, fd, peer);
 }
 
+static void on_turn_end(struct loop *l)
+{
+	wake_loops(l->owner);
+}
+
 static void begin_batch(struct accept_set *s)
 {
 	struct acceptor *a = s->owner;
+	wake_loops(a);
 	dispatch_look(&a->dispatch, clock_now_ns());
 }
 
@@ -96,10 +119,19 @@ void acceptor_finish(struct acceptor *a)
 	loop_post_always(&a->loop, &a->finish_post);
 }
 
+/* On a CPU that both use, a loop that works is not interrupted for each connection that comes: those that came by its
+ * sleep, or by the end of its time slice, are handed over together. Where it is not allowed, all works as well. */
+static void rank_behind_loops(void)
+{
+	struct sched_param unused = {0};
+	sched_setscheduler(0, SCHED_BATCH, &unused);
+}
+
 static void *run(void *argument)
 {
 	struct acceptor *a = argument;
 	prctl(PR_SET_NAME, "acceptor");
+	rank_behind_loops();
 	loop_run(&a->loop);
 	a->finished_post.run = a->finished;
 	loop_post_always(a->control, &a->finished_post);
@@ -114,9 +146,11 @@ int acceptor_init(struct acceptor *a, enum dispatch_policy policy, const struct 
 	a->made = true;
 	a->accepts.reserve_fd = a->accepts.held.fd = -1;
 	a->loop.owner = a;
+	a->loop.turn_end = on_turn_end;
 	a->wake_post.run = on_wake;
 	a->skip = calloc(a->worker_count, sizeof *a->skip);
-	if (!a->skip || !dispatch_init(&a->dispatch, policy, a->server->loops, a->worker_count))
+	a->given = calloc(a->worker_count, sizeof *a->given);
+	if (!a->skip || !a->given || !dispatch_init(&a->dispatch, policy, a->server->loops, a->worker_count))
 		return -ENOMEM;
 	error = accept_set_init(&a->accepts, &a->loop, &a->server->acceptor, listeners->socket_count);
 	a->accepts.take = take;
@@ -151,6 +185,7 @@ void acceptor_fini(struct acceptor *a)
 	loop_fini(&a->loop);
 	dispatch_fini(&a->dispatch);
 	free(a->skip);
-	a->skip = NULL;
+	free(a->given);
+	a->skip = a->given = NULL;
 	a->made = a->joinable = false;
 }

@@ -14,7 +14,9 @@ struct acceptor {
 	struct worker *workers;
 	unsigned worker_count;
 	struct server_view *server;
-	bool *skip; /* loops that refused the present connection */
+	bool *skip;  /* loops that refused the present connection */
+	bool *given; /* loops that got one and are not yet woken */
+	unsigned given_count;
 	struct loop *control;
 	void (*finished)(
 	        struct loop *control, struct post *); /* in the control thread: all that was queued is handed over */

@@ -74,7 +74,7 @@ bool worker_give(struct worker *w, const struct listener_settings *listener, int
 	struct mail mail = {.deliver = on_socket, .fd = fd};
 	_Static_assert(sizeof socket <= sizeof mail.bytes, "a socket fits into a mail");
 	memcpy(mail.bytes, &socket, sizeof socket);
-	return loop_post(&w->loop, &mail);
+	return loop_put(&w->loop, &mail);
 }
 
 static bool take_own(struct accept_set *s, const struct listener_settings *listener, int fd, const struct address *peer)

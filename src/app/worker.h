@@ -36,7 +36,7 @@ bool worker_init(struct worker *, unsigned id, int64_t stall_threshold_ns);
 bool worker_start(struct worker *);
 /* Control thread, after worker_start: waits until the loop runs. false: it cannot, and its end will be told. */
 bool worker_await(struct worker *);
-/* Any thread: hands a connection over. false: the mailbox is full. */
+/* Any thread: hands a connection over; loop_wake must follow soon. false: the mailbox is full. */
 bool worker_give(struct worker *, const struct listener_settings *, int fd, const struct address *peer);
 /* Control thread: messages; the second one cuts what is left. */
 void worker_drain(struct worker *);

@@ -180,6 +180,23 @@ static void test_accept_set_takes_all_that_wait_in_few_batches_and_in_order(void
 	assert_int_equal(atomic_load(&figures.errors), 0);
 }
 
+static void test_accept_set_expects_as_many_as_lately(void **state)
+{
+	(void)state;
+	for (int i = 1; i <= 5; i++) {
+		connect_clients(1);
+		run_until_taken(i);
+	}
+	/* The first batch ended by an accept4 in vain, the others after the one that they expected. */
+	assert_int_equal(batches, 5);
+	assert_int_equal(set.sockets[0].usual, 2); /* after four full ones */
+	connect_clients(60);
+	run_until_taken(65);
+	for (int i = 0; i < 65; i++)
+		assert_int_equal(taken_ports[i], port_of(clients[i]));
+	assert_in_range(batches, 10, 25); /* it learns fast */
+}
+
 static void test_accept_set_pauses_when_the_taker_is_full_and_keeps_the_socket(void **state)
 {
 	(void)state;
@@ -292,6 +309,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        TEST(test_accept_set_takes_all_that_wait_in_few_batches_and_in_order),
+	        TEST(test_accept_set_expects_as_many_as_lately),
 	        TEST(test_accept_set_pauses_when_the_taker_is_full_and_keeps_the_socket),
 	        TEST(test_accept_set_that_is_paused_tries_again_by_itself),
 	        TEST(test_accept_set_survives_without_descriptors),
