@@ -58,6 +58,12 @@ void stream_close(struct stream *s)
 	fd_close(&s->fd);
 }
 
+void stream_reset_on_close(struct stream *s)
+{
+	struct linger now = {.l_onoff = 1, .l_linger = 0};
+	setsockopt(s->fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+}
+
 void stream_note(struct stream *s, uint32_t events)
 {
 	if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR))

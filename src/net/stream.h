@@ -56,6 +56,8 @@ struct stream {
 bool stream_open(struct stream *, struct loop *, struct blocks *, int fd);
 /* Closes the socket and gives everything back; a segment's done is called. */
 void stream_close(struct stream *);
+/* stream_close will reset the connection: what is not sent yet is thrown away, and the peer sees an error. */
+void stream_reset_on_close(struct stream *);
 /* For ready(): remembers what the events say. */
 void stream_note(struct stream *, uint32_t events);
 /* Registers the socket if it is not yet; after that every change is announced. 0 or a negative errno. */

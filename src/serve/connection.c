@@ -31,12 +31,6 @@ static void drop_exchange(struct connection *c)
 	c->exchange = NULL;
 }
 
-static void reset_on_close(struct connection *c)
-{
-	struct linger now = {.l_onoff = 1, .l_linger = 0};
-	setsockopt(c->stream.fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
-}
-
 static void connection_free(struct connection *c)
 {
 	struct context *context = c->context;
@@ -49,7 +43,7 @@ static void connection_free(struct connection *c)
 	connection_count_bytes(c);
 	task_cancel(&c->task);
 	if (c->resets)
-		reset_on_close(c);
+		stream_reset_on_close(&c->stream);
 	/* Counted before it is closed, as the client may be back at once. */
 	stat_add(context->loop->stats, STAT_connections, -1);
 	context->connections--;
@@ -453,8 +447,11 @@ void connection_open(
 	connection_count_idle(c, true);
 	/* All sockets that came together are read before the first is served: so one look at a file serves all of them.
 	 * What goes wrong here shows again in the step. */
-	if (stream_read(&c->stream) == STREAM_DONE)
+	c->stream.readable = context_reads_at_once(context); /* else being registered brings what is here */
+	if (stream_read(&c->stream) == STREAM_DONE) {
 		note_head(c);
+		context_saw_request(context);
+	}
 	loop_defer(context->loop, &c->task);
 }
 

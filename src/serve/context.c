@@ -33,6 +33,7 @@ bool context_init(struct context *c, struct loop *l, const struct routes *routes
 {
 	*c = (struct context){
 	        .loop = l, .routes = routes, .view = view, .self = self, .max_fields = max_fields, .date_s = -1};
+	context_saw_request(c);
 	size_t state = sizeof(struct mlserve_exchange) + max_fields * sizeof(struct field);
 	c->exchange_bytes = state + largest_state(routes);
 	blocks_init(&c->blocks);
@@ -85,6 +86,24 @@ bool context_may_log(struct context *c)
 	c->logged = now == c->logged_s ? c->logged + 1 : 1;
 	c->logged_s = now;
 	return c->logged <= LINES_A_SECOND;
+}
+
+enum { READ_AFTER_LUCK = 4, PROBE = 16 };
+
+bool context_reads_at_once(struct context *c)
+{
+	c->opened++;
+	if (c->draining)
+		return true; /* what is not here yet will not be served */
+	if (c->reads_at_once == 0)
+		return c->opened % PROBE == 0;
+	c->reads_at_once--;
+	return true;
+}
+
+void context_saw_request(struct context *c)
+{
+	c->reads_at_once = READ_AFTER_LUCK;
 }
 
 void context_request_id(struct context *c, char to[REQUEST_ID_BYTES])

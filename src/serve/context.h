@@ -46,7 +46,8 @@ struct context {
 	unsigned logged;
 	int64_t answered_ns; /* when the last answer was whole: the next ready connection waited from the turn's begin
 	                        till then */
-	uint64_t connections;
+	uint64_t connections, opened;
+	unsigned reads_at_once; /* so many new connections more */
 };
 
 /* In the loop's own thread or before it starts. `self`: NULL for the control thread's loop.
@@ -57,6 +58,11 @@ bool context_init(struct context *, struct loop *, const struct routes *, struct
 void context_fini(struct context *);
 /* "Server: mlserve\r\nDate: ...\r\n" of now. */
 struct slice context_common_fields(struct context *);
+/* Whether the first request of the next new connection is probably here already. A read too many costs a system call,
+ * a read too few costs two, and mostly it is as it was with the connections before. */
+bool context_reads_at_once(struct context *);
+/* A new connection was read at once, and something was there. */
+void context_saw_request(struct context *);
 /* Whether a line about a failed request may be logged: some a second, so that a dead upstream cannot flood the log. */
 bool context_may_log(struct context *);
 /* A new request id of 24 hexadecimal digits, unique to this process and time. */

@@ -108,6 +108,32 @@ static void test_error_page_never_grows_beyond_its_bytes(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, serving_setup, serving_teardown)
 
+static int count_reads(struct context *c, int connections)
+{
+	int reads = 0;
+	while (connections--)
+		reads += context_reads_at_once(c);
+	return reads;
+}
+
+static void test_context_reads_new_connections_at_once_while_that_pays(void **state)
+{
+	struct context *c = &serving.context;
+	(void)state;
+	assert_true(context_reads_at_once(c)); /* until it knows better */
+	int probes = count_reads(c, 1600);
+	assert_in_range(probes, 100, 110); /* it goes on asking now and then */
+	context_saw_request(c);
+	assert_true(context_reads_at_once(c));
+	for (int i = 0; i < 100; i++) {
+		context_saw_request(c);
+		assert_true(context_reads_at_once(c));
+	}
+	count_reads(c, 100);
+	c->draining = true; /* what is not here yet will not be served */
+	assert_int_equal(count_reads(c, 100), 100);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -115,6 +141,7 @@ int main(void)
 	        TEST(test_context_request_ids_are_unique),
 	        TEST(test_context_uses_exchanges_again),
 	        TEST(test_context_epoch_is_another_for_each_new_connection),
+	        TEST(test_context_reads_new_connections_at_once_while_that_pays),
 	        TEST(test_error_page_tells_status_reason_and_id),
 	        TEST(test_error_page_never_grows_beyond_its_bytes),
 	};
