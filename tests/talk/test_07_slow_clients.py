@@ -5,38 +5,13 @@ import time
 import pytest
 
 from talk.client import request
+from talk.config import config
 from talk.process import resident_bytes
 from talk.settings import SLOW, allow
 from talk.upstream import answer, answering
 
-CONF = """
-[server]
-loops = 2
-[listener main]
-bind = $bind
-header_timeout = 1s
-body_timeout = 1s
-send_timeout = 1s
-keepalive_timeout = 3s
-$more
-[route ok]
-path = = /ok
-handler = respond
-body = ok
-[route files]
-path = /files
-handler = static
-root = $dir
-[route up]
-path = /up
-handler = proxy
-upstream = app
-[route health]
-path = = /healthz
-handler = health
-[upstream app]
-server = $up
-"""
+TIMEOUTS = ("header_timeout = 1s", "body_timeout = 1s", "send_timeout = 1s", "keepalive_timeout = 3s")
+CONF = config("ok", "files", "up", "health", listener=(*TIMEOUTS, "$more"))
 
 HEAD = request("GET", "/ok", "X-Long: " + "v" * 200)
 

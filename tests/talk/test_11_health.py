@@ -6,26 +6,17 @@ import pytest
 
 from talk import ports
 from talk.client import Client, request
+from talk.config import config
 from talk.server import run
 from talk.settings import allow
 from talk.upstream import answer, answering
 
-CONF = """
-[server]
-loops = $loops
-stall_threshold = 100ms
-executor_threads = 2
-[listener main]
-bind = $bind
-bind = unix:$dir/s.sock
+CONF = config("ok", "wait", "up", "health",
+              server=("loops = $loops", "stall_threshold = 100ms", "executor_threads = 2"),
+              listener=("bind = unix:$dir/s.sock",), more="""
 [listener control]
 bind = 127.0.0.1:$control
 served_by = control
-[route ok]
-path = = /ok
-handler = respond
-body = ok
-debug_headers = on
 [route block]
 path = /block
 handler = work
@@ -33,18 +24,6 @@ iterations = 10
 io_delay = 0ms
 block = 30ms
 allow_override = on
-[route wait]
-path = /wait
-handler = work
-iterations = 10
-io_delay = 1h
-[route up]
-path = /up
-handler = proxy
-upstream = app
-[route health]
-path = /healthz
-handler = health
 [route live]
 path = = /livez
 handler = health
@@ -53,9 +32,7 @@ show = live
 path = = /readyz
 handler = health
 show = ready
-[upstream app]
-server = $up
-"""
+""")
 
 LOOP = {"id", "state", "connections", "idle", "parked", "active_requests", "pending_tasks", "queue_depth", "accepted", "requests", "moved_in",
         "moved_out", "busy", "lag_ms", "latency_ms", "stalls", "longest_stall_ms", "stall", "bytes_in", "bytes_out"}
@@ -197,7 +174,7 @@ def test_a_unix_peer_counts_as_loopback(make):
 
 
 def test_detail_is_for_detail_to_only(serve, origin):
-    text = CONF.replace("handler = health\n[route live]", "handler = health\ndetail_to = 192.0.2.0/24\n[route live]")
+    text = CONF.replace("[route health]\n", "[route health]\ndetail_to = 192.0.2.0/24\n")
     server = serve(text, loops=1, up=origin(), control=ports.free_port())
     for target in ("/healthz", "/healthz/loops/0"):
         answered = server.get(target)
@@ -209,7 +186,7 @@ def test_detail_is_for_detail_to_only(serve, origin):
 
 
 def test_detail_to_networks_of_both_families(serve, origin):
-    text = CONF.replace("handler = health\n[route live]", "handler = health\ndetail_to = 127.0.0.0/8 ::1\n[route live]")
+    text = CONF.replace("[route health]\n", "[route health]\ndetail_to = 127.0.0.0/8 ::1\n")
     server = serve(text, loops=1, up=origin(), control=ports.free_port())
     assert "loops" in server.health()
 

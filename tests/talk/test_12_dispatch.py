@@ -8,42 +8,17 @@ import time
 import pytest
 
 from talk.client import Client, request
+from talk.config import config
 from talk.ports import free_port, free_ports
 from talk.process import cpu_share
 from talk.settings import allow
 from talk.upstream import answering, answer
 
-CONF = """
-[server]
-loops = $loops
-$server
-[listener main]
-bind = $bind
-$listener
+CONF = config("ok", "wait", "up", "health", server=("loops = $loops", "$server"), listener=("$listener",), more="""
 [listener control]
 bind = 127.0.0.1:$control
 served_by = control
-[route ok]
-path = = /ok
-handler = respond
-body = ok
-debug_headers = on
-[route wait]
-path = = /wait
-handler = work
-iterations = 10
-io_delay = 1h
-debug_headers = on
-[route up]
-path = /up
-handler = proxy
-upstream = app
-[route health]
-path = /healthz
-handler = health
-[upstream app]
-server = $up
-"""
+""")
 
 
 @pytest.fixture

@@ -10,43 +10,14 @@ import time
 import pytest
 
 from talk.client import Client, request
+from talk.config import config
 from talk.ports import free_port
 from talk.server import run
 from talk.settings import SLOW, allow
 from talk.upstream import answer
 
-CONF = """
-[server]
-loops = $loops
-$server
-[listener main]
-bind = $bind
-keepalive_timeout = 300s
-header_timeout = 300s
-$listener
-[route ok]
-path = = /ok
-handler = respond
-body = ok
-[route wait]
-path = = /wait
-handler = work
-iterations = 10
-io_delay = $delay
-[route files]
-path = /files
-handler = static
-root = $dir
-[route up]
-path = /up
-handler = proxy
-upstream = app
-[route health]
-path = /healthz
-handler = health
-[upstream app]
-server = $up
-"""
+CONF = config("ok", "wait", "files", "up", "health", server=("loops = $loops", "$server"),
+              listener=("keepalive_timeout = 300s", "header_timeout = 300s", "$listener"), delay="$delay")
 
 
 @pytest.fixture

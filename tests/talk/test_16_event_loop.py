@@ -7,45 +7,14 @@ import time
 import pytest
 
 from talk.client import request
+from talk.config import config
 from talk.process import cpu_share, descriptors, resident_bytes
 from talk.settings import SLOW, allow
 from talk.upstream import answer
 
-CONF = """
-[server]
-loops = 2
-[listener main]
-bind = $bind
-header_timeout = 60s
-body_timeout = 60s
-send_timeout = 60s
-keepalive_timeout = 60s
-min_rate = 0
-max_body_size = 1g
-[route ok]
-path = = /ok
-handler = respond
-body = ok
-[route wait]
-path = = /wait
-handler = work
-iterations = 10
-io_delay = 1h
-[route files]
-path = /files
-handler = static
-root = $dir
-[route up]
-path = /up
-handler = proxy
-upstream = app
-[route health]
-path = /healthz
-handler = health
-[upstream app]
-server = $up
-response_timeout = 60s
-"""
+PATIENT = ("header_timeout = 60s", "body_timeout = 60s", "send_timeout = 60s", "keepalive_timeout = 60s")
+CONF = config("ok", "wait", "files", "up", "health", listener=(*PATIENT, "min_rate = 0", "max_body_size = 1g"),
+              upstream=("response_timeout = 60s",))
 
 SAMPLE = 1.0  # seconds of CPU sampling a pattern; that time passes is the subject
 
