@@ -149,6 +149,8 @@ static void on_ready(struct watch *w, uint32_t events)
 	int most = socket->usual;
 	(void)events;
 	int accepted = accept_batch(socket->set, socket, most);
+	if (socket->set->paused)
+		return; /* nobody had room, or accept4 failed: this says nothing of how many come */
 	if (accepted < most) {
 		socket->usual = accepted ? accepted : 1;
 		socket->full = 0;

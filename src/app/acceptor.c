@@ -1,6 +1,7 @@
 /* The acceptor thread. */
 #include "app/acceptor.h"
 #include "base/check.h"
+#include "base/log.h"
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -120,11 +121,13 @@ void acceptor_finish(struct acceptor *a)
 }
 
 /* On a CPU that both use, a loop that works is not interrupted for each connection that comes: those that came by its
- * sleep, or by the end of its time slice, are handed over together. Where it is not allowed, all works as well. */
+ * sleep, or by the end of its time slice, are handed over together. A policy that the operator has chosen stays. */
 static void rank_behind_loops(void)
 {
 	struct sched_param unused = {0};
-	sched_setscheduler(0, SCHED_BATCH, &unused);
+	if (sched_getscheduler(0) == SCHED_OTHER && sched_setscheduler(0, SCHED_BATCH, &unused))
+		log_info("acceptor: SCHED_BATCH is not allowed (%s): new connections interrupt busy loops",
+		        strerror(errno));
 }
 
 static void *run(void *argument)
@@ -132,7 +135,8 @@ static void *run(void *argument)
 	struct acceptor *a = argument;
 	prctl(PR_SET_NAME, "acceptor");
 	rank_behind_loops();
-	loop_run(&a->loop);
+	/* Only a bug ends it otherwise, and a server that accepts nothing must not look alive. */
+	MUST(loop_run(&a->loop) == 0);
 	a->finished_post.run = a->finished;
 	loop_post_always(a->control, &a->finished_post);
 	return NULL;

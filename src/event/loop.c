@@ -18,6 +18,7 @@
 
 enum {
 	BATCH = 256, /* events taken from the set at once */
+	LOOKS = 16,  /* while it gives as many; then timers have their turn */
 	MAIL_A_TURN = 128,
 	FIRST_SLOTS = 64,
 	MAILBOX_SLOT = 0,
@@ -261,19 +262,24 @@ static void begin_turn(struct loop *l)
 	mailbox_awake(&l->mailbox);
 }
 
-/* What the set holds after a sleep of at most `timeout_ms`; -1: without end. */
+/* Serves what the set holds after a sleep of at most `timeout_ms`; -1: without end. */
 static void serve_set(struct loop *l, int timeout_ms)
 {
 	struct epoll_event events[BATCH];
-	int count = epoll_wait(l->set_fd, events, BATCH, timeout_ms);
-	if (count < 0 && errno != EINTR)
-		l->error = -errno;
-	if (!l->in_turn)
-		begin_turn(l);
-	l->epoch++;
-	for (int i = 0; i < count; i++)
-		dispatch(l, &events[i]);
-	serve_mail_and_tasks(l);
+	int count = BATCH;
+	/* A timeout must not come before what came in time; and the turn's begin tells how long all that waits has
+	 * waited. */
+	for (int look = 0; look < LOOKS && count == BATCH; look++) {
+		count = epoll_wait(l->set_fd, events, BATCH, look == 0 ? timeout_ms : 0);
+		if (count < 0 && errno != EINTR)
+			l->error = -errno;
+		if (!l->in_turn)
+			begin_turn(l);
+		l->epoch++;
+		for (int i = 0; i < count; i++)
+			dispatch(l, &events[i]);
+		serve_mail_and_tasks(l);
+	}
 }
 
 static void on_set_ready(struct ev_loop *ev, ev_io *watch, int events)
@@ -378,11 +384,11 @@ static int make_set(struct loop *l)
 	if (!l->ev)
 		return errno ? -errno : -ENOMEM;
 	ev_set_userdata(l->ev, l);
-	grow_arrays(l->ev);
 	ev_io_init(&l->set_watch, on_set_ready, l->set_fd, EV_READ);
 	/* Before timers: what came in time must be seen before its timeout. */
 	ev_set_priority(&l->set_watch, 1);
 	ev_io_start(l->ev, &l->set_watch);
+	grow_arrays(l->ev);
 	ev_init(&l->sweep_timer, on_sweep);
 	ev_check_init(&l->after_sleep, on_libev_awake);
 	ev_set_priority(&l->after_sleep, EV_MAXPRI);

@@ -37,6 +37,7 @@ struct stress_post {
 
 struct receiver {
 	struct loop loop;
+	struct timer timer; /* while it runs libev sleeps, else the loop itself */
 	struct stats stats;
 	pthread_t thread;
 	uint32_t next_mail[PRODUCERS], next_post[PRODUCERS]; /* its own thread's */
@@ -55,7 +56,7 @@ struct producer {
 
 static struct receiver receivers[LOOPS];
 static struct producer producers[PRODUCERS];
-static atomic_uint_least64_t faults;
+static atomic_uint_least64_t faults, turns[2]; /* without and with a timer */
 static _Thread_local uint64_t random_state = 1;
 
 static uint64_t next_random(void)
@@ -131,10 +132,30 @@ static void on_end(struct loop *l, struct post *p)
 		loop_stop(l);
 }
 
+/* Half the time there is no timer: each turn's end may begin one. */
+static void on_timer(struct timer *t)
+{
+	(void)t;
+}
+
+static void on_turn_end(struct loop *l)
+{
+	struct receiver *r = CONTAINER_OF(l, struct receiver, loop);
+	if (next_random() % 32 == 0)
+		timer_start(l, &r->timer, (int64_t)(next_random() % 500));
+	else if (next_random() % 64 == 0)
+		timer_stop(l, &r->timer);
+	if (l->ev_watchers != timer_is_running(&r->timer))
+		fault("miscounted timers at turn", &producers[0], 0, 0);
+	atomic_fetch_add_explicit(&turns[timer_is_running(&r->timer)], 1, memory_order_relaxed);
+}
+
 static void *receive(void *argument)
 {
 	struct receiver *r = argument;
 	random_state = 0x9e3779b97f4a7c15 * (r->loop.id + 1);
+	timer_init(&r->timer, on_timer);
+	r->loop.turn_end = on_turn_end;
 	MUST(loop_run(&r->loop) == 0);
 	return NULL;
 }
@@ -162,6 +183,22 @@ static void send_mail(struct producer *p, int to)
 	}
 }
 
+/* Several letters, then the wake-up, as the acceptor does. Returns how many. */
+static uint64_t send_letters(struct producer *p, int to, uint64_t count)
+{
+	uint64_t sent = 0;
+	for (; sent < count; sent++) {
+		struct mail m = {.deliver = on_mail, .object = p, .fd = (int)p->mails[to]};
+		if (!loop_put(&receivers[to].loop, &m))
+			break;
+		p->mails[to]++;
+		stress_point();
+	}
+	loop_wake(&receivers[to].loop);
+	p->refused += sent < count;
+	return sent;
+}
+
 static void send_post(struct producer *p, int to)
 {
 	struct stress_post *post = &p->ring[next_random() % POSTS_A_PRODUCER];
@@ -178,13 +215,19 @@ static void *produce(void *argument)
 {
 	struct producer *p = argument;
 	random_state = p->seed;
-	for (uint64_t i = 0; i < p->count; i++) {
+	for (uint64_t left = p->count; left;) {
 		int to = (int)(next_random() % LOOPS);
+		uint64_t kind = next_random() % 4, few = 1 + next_random() % 5;
 		pause_a_little(&receivers[to]);
-		if (next_random() % 3)
-			send_mail(p, to);
-		else
+		if (kind == 0) {
+			left -= send_letters(p, to, few < left ? few : left);
+			continue;
+		}
+		if (kind == 1)
 			send_post(p, to);
+		else
+			send_mail(p, to);
+		left--;
 	}
 	return NULL;
 }
@@ -274,8 +317,10 @@ int main(int argc, char **argv)
 	       " refusals by full mailboxes, %" PRIu64 " faults (seed %" PRIu64 ")\n",
 	        received(), wakes, refused, (uint64_t)atomic_load(&faults), seed);
 	/* Without sleepers and full mailboxes this would not have tried what it is for. */
-	bool tried = wakes > handovers / 1000 && refused > 0;
+	bool tried = wakes > handovers / 1000 && refused > 0 && atomic_load(&turns[0]) > handovers / 1000 &&
+	             atomic_load(&turns[1]) > handovers / 1000;
 	if (!tried)
-		fprintf(stderr, "too few sleepers or refusals: this run shows nothing\n");
+		fprintf(stderr,
+		        "too few sleepers, refusals or turns with and without timers: this run shows nothing\n");
 	return received() == handovers && atomic_load(&faults) == 0 && tried ? 0 : 1;
 }

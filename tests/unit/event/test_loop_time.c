@@ -1,6 +1,9 @@
 /* Deadlines and timers. Time is measured, never waited for by sleeping. */
 #include "looping.h"
 #include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 static const int64_t LATE_NS = 40 * NS_PER_MS;
 enum {
@@ -243,6 +246,100 @@ static void *grow_uncounted(void *old, long bytes)
 	return NULL;
 }
 
+/* ---- what came in time --------------------------------------------------------------------- */
+
+enum { CROWD = 700 }; /* several looks at the set */
+
+static struct seen crowd[CROWD];
+static int crowd_fds[CROWD], crowd_ready, crowd_expired;
+
+static void on_crowd_ready(struct watch *w, uint32_t events)
+{
+	note_ready(w, events);
+	if (!(events & EPOLLIN))
+		return;
+	crowd_ready++;
+	watch_deadline(w, NO_DEADLINE);
+	if (crowd_ready + crowd_expired == CROWD)
+		loop_stop(&loop);
+}
+
+static void on_crowd_expired(struct watch *w)
+{
+	note_expired(w);
+	if (++crowd_expired + crowd_ready == CROWD)
+		loop_stop(&loop);
+}
+
+/* All are ready in time; then the loop is held until all deadlines have passed. */
+static void hold_past_deadlines(struct loop *l, struct mail *m)
+{
+	uint64_t one = 1;
+	(void)l, (void)m;
+	for (int i = 0; i < CROWD; i++)
+		assert_int_equal(write(crowd_fds[i], &one, sizeof one), sizeof one);
+	burn(60 * NS_PER_MS);
+}
+
+static void test_loop_sees_what_came_in_time_before_the_timeouts(void **state)
+{
+	struct mail m = {.deliver = hold_past_deadlines};
+	(void)state;
+	crowd_ready = crowd_expired = 0;
+	for (int i = 0; i < CROWD; i++) {
+		adopt(&crowd[i]);
+		crowd[i].watch.ready = on_crowd_ready;
+		crowd[i].watch.expired = on_crowd_expired;
+		crowd_fds[i] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+		assert_true(crowd_fds[i] >= 0);
+		assert_int_equal(loop_register(&crowd[i].watch, crowd_fds[i]), 0);
+		watch_deadline(&crowd[i].watch, clock_now_ns() + 50 * NS_PER_MS);
+	}
+	assert_true(loop_post(&loop, &m));
+	run();
+	assert_int_equal(crowd_expired, 0);
+	assert_int_equal(crowd_ready, CROWD);
+	for (int i = 0; i < CROWD; i++)
+		close(crowd_fds[i]);
+}
+
+/* ---- timers are counted ------------------------------------------------------------------------ */
+
+static struct timer other_timer, again_timer;
+static int again_count;
+
+static void start_again(struct timer *t)
+{
+	timer_stop(&loop, &other_timer); /* which is due as well, and not called yet */
+	assert_false(timer_is_running(&other_timer));
+	if (++again_count == 3) {
+		loop_stop(&loop);
+		return;
+	}
+	timer_start(&loop, t, 100);
+	timer_start(&loop, t, 0); /* anew */
+	timer_start(&loop, &other_timer, 0);
+}
+
+static void test_loop_counts_the_timers_that_run(void **state)
+{
+	unsigned before = loop.ev_watchers;
+	(void)state;
+	again_count = 0;
+	timer_init(&again_timer, start_again);
+	timer_init(&other_timer, start_again);
+	timer_stop(&loop, &again_timer);
+	assert_int_equal(loop.ev_watchers, before);
+	timer_start(&loop, &again_timer, 0);
+	timer_start(&loop, &other_timer, 1000000);
+	assert_int_equal(loop.ev_watchers, before + 2);
+	run();
+	assert_int_equal(again_count, 3);
+	timer_stop(&loop, &again_timer);
+	timer_stop(&loop, &other_timer);
+	assert_int_equal(loop.ev_watchers, before);
+}
+
 static void *count_growth(void *old, long bytes)
 {
 	growths += bytes > 0;
@@ -273,6 +370,8 @@ static void test_loop_needs_no_more_memory_of_libev_for_usual_work(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	        BOTH(test_loop_sees_what_came_in_time_before_the_timeouts),
+	        BOTH(test_loop_counts_the_timers_that_run),
 	        BOTH(test_loop_deadlines_come_neither_early_nor_much_late),
 	        BOTH(test_loop_deadlines_that_were_moved_or_taken_back_do_not_come),
 	        BOTH(test_loop_deadlines_may_be_set_and_watches_released_in_the_sweep),
