@@ -258,22 +258,37 @@ static enum forward_step download(struct forward *f)
 
 /* ---- steps -------------------------------------------------------------------------------------- */
 
+/* Bytes wait that the socket does not take. */
+static bool upstream_is_full(const struct forward *f)
+{
+	return f->upload != UPLOAD_STOPPED && (f->piece.length || !stream_is_drained(&f->link->stream));
+}
+
 static void set_deadline(struct forward *f)
 {
-	struct stream *s = &f->link->stream;
+	bool full = upstream_is_full(f);
 	int64_t at = f->pool->loop->now_ns + f->pool->group->response_timeout_ns;
-	bool upstream_is_full = f->upload != UPLOAD_STOPPED && (f->piece.length || !stream_is_drained(s));
-	if (!upstream_is_full && (f->upload == UPLOAD_GOES_ON || f->client_is_full)) {
+	if (full)
+		f->upstream_taken = stream_taken(&f->link->stream);
+	if (!full && (f->upload == UPLOAD_GOES_ON || f->client_is_full)) {
 		link_deadline(f->link, NO_DEADLINE); /* the client's turn: its own timeouts run */
 		return;
 	}
-	if (!upstream_is_full && !f->has_begun) {
+	if (!full && !f->has_begun) {
 		/* The head as a whole has this time, not each piece of it. */
 		if (f->head_deadline_ns == 0)
 			f->head_deadline_ns = at;
 		at = f->head_deadline_ns;
 	}
 	link_deadline(f->link, at);
+}
+
+bool forward_upstream_reads_on(struct forward *f)
+{
+	if (!upstream_is_full(f) || stream_taken(&f->link->stream) == f->upstream_taken)
+		return false;
+	set_deadline(f);
+	return true;
 }
 
 void forward_advance(struct forward *f)

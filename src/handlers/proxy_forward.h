@@ -52,6 +52,7 @@ struct forward {
 	unsigned interim_count;
 	size_t interim_bytes;
 	int64_t head_deadline_ns; /* 0: not set */
+	uint64_t upstream_taken;  /* of what was written, when the deadline was set */
 };
 
 enum forward_step {
@@ -64,6 +65,8 @@ enum forward_step {
 
 /* Does what can be done now. There is a link. */
 void forward_advance(struct forward *);
+/* The deadline has passed: whether the upstream still takes what waits for it; then it has more time. */
+bool forward_upstream_reads_on(struct forward *);
 
 /* ---- proxy_try.c ----------------------------------------------------------------------------- */
 

@@ -227,6 +227,8 @@ static void on_link_ready(struct link *l)
 static void on_link_expired(struct link *l)
 {
 	struct forward *f = l->owner;
+	if (l->phase != LINK_CONNECTING && forward_upstream_reads_on(f))
+		return;
 	struct loop *loop = label(f);
 	const char *reason = l->phase == LINK_CONNECTING ? "no connection within connect_timeout"
 	                     : f->has_begun              ? "no more of the answer within response_timeout"

@@ -3,9 +3,11 @@
 #include "base/check.h"
 #include "base/fd.h"
 #include <errno.h>
+#include <linux/sockios.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -56,6 +58,14 @@ void stream_close(struct stream *s)
 	s->in_start = s->in_end = s->in_pinned = s->out_start = s->out_end = 0;
 	loop_release(&s->watch);
 	fd_close(&s->fd);
+}
+
+uint64_t stream_taken(const struct stream *s)
+{
+	int queued = 0;
+	if (ioctl(s->fd, SIOCOUTQ, &queued) || queued < 0)
+		return s->bytes_out;
+	return (uint64_t)queued < s->bytes_out ? s->bytes_out - (uint64_t)queued : 0;
 }
 
 void stream_reset_on_close(struct stream *s)

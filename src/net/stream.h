@@ -56,6 +56,10 @@ struct stream {
 bool stream_open(struct stream *, struct loop *, struct blocks *, int fd);
 /* Closes the socket and gives everything back; a segment's done is called. */
 void stream_close(struct stream *);
+/* How many of bytes_out the peer's system has acknowledged, and not merely ours taken: only this tells whether a peer
+ * still reads, as the socket stays unwritable until a large part of its buffer has drained. Asks the system. For a
+ * unix socket about what the peer has read. */
+uint64_t stream_taken(const struct stream *);
 /* stream_close will reset the connection: what is not sent yet is thrown away, and the peer sees an error. */
 void stream_reset_on_close(struct stream *);
 /* For ready(): remembers what the events say. */

@@ -1,7 +1,6 @@
 /* The state of one client connection, and the step that changes it. */
 #include "serve/connection.h"
 #include "base/check.h"
-#include "base/log.h"
 #include "serve/connection_count.h"
 #include "serve/connection_wait.h"
 #include "serve/exchange.h"
@@ -10,7 +9,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 enum {
 	PIPELINE_BYTES = BLOCK_BYTES / 2, /* answers gathered before a write while more requests are here already */
@@ -55,17 +53,24 @@ static void connection_free(struct connection *c)
 		server_view_made_room(context->view);
 }
 
-/* The client is gone: nobody can be answered. */
-static bool lose(struct connection *c)
+/* Nobody can be answered: the client is gone, or the server has `reason` to wait for it no longer. */
+static bool lose_for(struct connection *c, const char *reason)
 {
 	const struct mlserve_exchange *x = c->exchange;
 	bool whole = x && x->phase == ANSWER_ENDED && stream_is_drained(&c->stream) && !c->stream.error;
 	if (whole) /* only a rest of the request was waited for */
 		connection_count_answer(c);
+	else if (x && reason)
+		connection_count_cut(c, reason);
 	else if (x)
 		stat_add(c->context->loop->stats, STAT_client_aborts, 1);
 	c->state = CONNECTION_GONE;
 	return true;
+}
+
+static bool lose(struct connection *c)
+{
+	return lose_for(c, NULL);
 }
 
 /* No further request: flush, then close. `lingers`: the client may still be sending, and a close now would reset the
@@ -393,7 +398,7 @@ static bool can_be_told(const struct mlserve_exchange *x)
 	return x->phase == ANSWER_NONE && !x->body_failed && x->route && x->route->handler->body;
 }
 
-static void time_out(struct connection *c)
+static void time_out(struct connection *c, const char *reason)
 {
 	stat_add(c->context->loop->stats, STAT_timeouts, 1);
 	if (c->waiting == WAIT_HEAD && c->head_begun) {
@@ -406,16 +411,16 @@ static void time_out(struct connection *c)
 	} else {
 		/* Else the kernel would keep what is left for a client that does not read. */
 		c->resets = c->waiting == WAIT_ROOM;
-		lose(c);
+		lose_for(c, reason);
 	}
 }
 
 static void on_expired(struct watch *w)
 {
 	struct connection *c = CONTAINER_OF(w, struct connection, stream.watch);
-	int64_t now_ns = clock_now_ns(), timeout = wait_timeout_ns(c);
-	if (!wait_keeps_rate(c, now_ns) || (timeout && now_ns >= c->since_ns + timeout))
-		time_out(c);
+	const char *reason = wait_is_over(c, clock_now_ns());
+	if (reason)
+		time_out(c, reason);
 	connection_step(c);
 }
 
@@ -427,11 +432,7 @@ void connection_open(
 	struct connection *c = calloc(1, sizeof *c);
 	if (!c || !stream_open(&c->stream, context->loop, &context->blocks, fd)) {
 		free(c);
-		close(fd);
-		if (context_may_log(context))
-			log_warn("listener %s: a connection was dropped: no memory", listener->name);
-		if (context->self)
-			atomic_fetch_add_explicit(&context->self->closed, 1, memory_order_seq_cst);
+		context_drop_socket(context, listener, fd);
 		return;
 	}
 	c->stream.watch.ready = on_ready;

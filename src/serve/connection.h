@@ -33,8 +33,11 @@ struct connection {
 	int64_t opened_ns;
 	int64_t since_ns;                 /* when the present wait began, or the last byte moved in it */
 	uint64_t wait_bytes;              /* bytes that had moved by then */
+	int64_t looked_ns;                /* WAIT_ROOM: when the system was last asked what the client took */
+	uint64_t taken_bytes;             /* ... and what it said */
 	int64_t rate_since_ns;            /* window of min_rate */
 	uint64_t rate_bytes;              /* bytes that had moved at its begin */
+	int64_t rate_credit;              /* bytes that moved beyond what earlier windows wanted */
 	uint64_t counted_in, counted_out; /* of the stream's bytes, those that the statistics have */
 	uint64_t request_count;
 	uint64_t answered_epoch; /* the loop's, when the last answer was whole */

@@ -2,7 +2,9 @@
 #include "serve/connection_wait.h"
 #include "serve/exchange.h"
 
-static const int64_t LINGER_NS = 5 * NS_PER_S, RATE_WINDOW_NS = 10 * NS_PER_S;
+enum { LOOKS_A_TIMEOUT = 4, RATE_WINDOW_S = 10, CREDIT_S = 30 };
+
+static const int64_t LINGER_NS = 5 * NS_PER_S, RATE_WINDOW_NS = RATE_WINDOW_S * NS_PER_S;
 /* While draining, a connection that was just opened may still send its first request. */
 static const int64_t FRESH_NS = 300 * NS_PER_MS;
 
@@ -25,7 +27,8 @@ static enum wait what_is_waited_for(const struct connection *c)
 	return c->head_begun || c->request_count == 0 ? WAIT_HEAD : WAIT_IDLE;
 }
 
-int64_t wait_timeout_ns(const struct connection *c)
+/* The listener's timeout for it; 0: none, it is the handler's business. */
+static int64_t timeout_ns(const struct connection *c)
 {
 	switch ((enum wait)c->waiting) {
 	case WAIT_IDLE:
@@ -48,10 +51,36 @@ static bool has_min_rate(const struct connection *c)
 	return c->listener->min_rate > 0 && (c->waiting == WAIT_BODY || c->waiting == WAIT_ROOM);
 }
 
-/* Bytes that moved in the direction that is waited for. */
+/* A system's socket buffer lets a client seem to stand still for long: the peer's opens its window by large steps. So
+ * what moved beyond a window's want counts for the next ones. */
+static void add_credit(struct connection *c, uint64_t bytes)
+{
+	int64_t most = c->listener->min_rate * CREDIT_S, more = bytes > (uint64_t)most ? most : (int64_t)bytes;
+	c->rate_credit = c->rate_credit + more < most ? c->rate_credit + more : most;
+}
+
+/* What the client took since the last look is progress, even if the socket has no room yet. */
+static void look_at_client(struct connection *c, int64_t now_ns)
+{
+	uint64_t taken = stream_taken(&c->stream);
+	if (taken != c->taken_bytes)
+		c->since_ns = now_ns;
+	c->taken_bytes = taken;
+	c->looked_ns = now_ns;
+}
+
 static uint64_t moved_bytes(const struct connection *c)
 {
-	return c->waiting == WAIT_ROOM ? c->stream.bytes_out : c->stream.bytes_in;
+	return c->waiting == WAIT_ROOM ? c->taken_bytes : c->stream.bytes_in;
+}
+
+static void begin_rate(struct connection *c)
+{
+	c->rate_since_ns = c->since_ns;
+	c->rate_bytes = moved_bytes(c);
+	c->rate_credit = 0;
+	if (c->waiting == WAIT_ROOM)
+		add_credit(c, c->taken_bytes);
 }
 
 /* Notes what is waited for now. Idleness, a head and lingering last from where they began; the wait for a body or for
@@ -62,36 +91,53 @@ void wait_note(struct connection *c)
 	c->waiting = (uint8_t)what_is_waited_for(c);
 	if (c->waiting != WAIT_BODY && c->waiting != WAIT_ROOM)
 		return;
-	uint64_t moved = moved_bytes(c);
+	uint64_t moved = c->waiting == WAIT_ROOM ? c->stream.bytes_out : c->stream.bytes_in;
 	if (c->waiting == before && moved == c->wait_bytes)
 		return;
 	c->since_ns = clock_now_ns();
 	c->wait_bytes = moved;
-	if (c->waiting != before) {
-		c->rate_since_ns = c->since_ns;
-		c->rate_bytes = moved;
-	}
+	if (c->waiting == WAIT_ROOM)
+		look_at_client(c, c->since_ns);
+	if (c->waiting != before)
+		begin_rate(c);
 }
 
 void wait_arm(struct connection *c)
 {
-	int64_t timeout = wait_timeout_ns(c), at = timeout ? c->since_ns + timeout : NO_DEADLINE;
+	int64_t timeout = timeout_ns(c), at = timeout ? c->since_ns + timeout : NO_DEADLINE;
 	if (c->context->draining && c->request_count == 0 && c->opened_ns + FRESH_NS < at)
 		at = c->opened_ns + FRESH_NS;
 	if (has_min_rate(c) && c->rate_since_ns + RATE_WINDOW_NS < at)
 		at = c->rate_since_ns + RATE_WINDOW_NS;
+	if (c->waiting == WAIT_ROOM && timeout && c->looked_ns + timeout / LOOKS_A_TIMEOUT < at)
+		at = c->looked_ns + timeout / LOOKS_A_TIMEOUT;
 	watch_deadline(&c->stream.watch, at);
 }
 
-/* Whether the client moved enough bytes in the window that ends now; a new one begins then. */
-bool wait_keeps_rate(struct connection *c, int64_t now_ns)
+/* Whether the client moved enough bytes in the window that ends now, if one does; a new one begins then. */
+static bool keeps_rate(struct connection *c, int64_t now_ns)
 {
 	if (!has_min_rate(c) || now_ns < c->rate_since_ns + RATE_WINDOW_NS)
 		return true;
-	uint64_t moved = moved_bytes(c) - c->rate_bytes;
+	uint64_t moved = moved_bytes(c);
+	if (moved > c->rate_bytes)
+		add_credit(c, moved - c->rate_bytes);
+	c->rate_credit -= c->listener->min_rate * RATE_WINDOW_S;
 	c->rate_since_ns = now_ns;
-	c->rate_bytes = moved_bytes(c);
-	return moved / (uint64_t)(RATE_WINDOW_NS / NS_PER_S) >= (uint64_t)c->listener->min_rate;
+	c->rate_bytes = moved;
+	return c->rate_credit >= 0;
+}
+
+const char *wait_is_over(struct connection *c, int64_t now_ns)
+{
+	int64_t timeout = timeout_ns(c);
+	if (c->waiting == WAIT_ROOM)
+		look_at_client(c, now_ns);
+	if (!keeps_rate(c, now_ns))
+		return "slower than min_rate";
+	if (timeout && now_ns >= c->since_ns + timeout)
+		return c->waiting == WAIT_ROOM ? "nothing taken within send_timeout" : "nothing sent in time";
+	return NULL;
 }
 
 bool wait_is_fresh(const struct connection *c)

@@ -9,10 +9,8 @@
 void wait_note(struct connection *);
 /* Sets the deadline of the wait that was noted. */
 void wait_arm(struct connection *);
-/* The listener's timeout for it; 0: none, it is the handler's business. */
-int64_t wait_timeout_ns(const struct connection *);
-/* Whether the client moved enough bytes (min_rate) in the window that ends now; a new one begins then. */
-bool wait_keeps_rate(struct connection *, int64_t now_ns);
+/* A deadline passed: why the client waited too long or was too slow (min_rate), or NULL when it may go on. */
+const char *wait_is_over(struct connection *, int64_t now_ns);
 /* Opened a moment ago and nothing received yet: draining waits for its first request. */
 bool wait_is_fresh(const struct connection *);
 

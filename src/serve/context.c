@@ -1,11 +1,13 @@
 /* What connections of one loop share. */
 #include "serve/context.h"
 #include "base/check.h"
+#include "base/log.h"
 #include "serve/exchange.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 static size_t largest_state(const struct routes *routes)
 {
@@ -86,6 +88,15 @@ bool context_may_log(struct context *c)
 	c->logged = now == c->logged_s ? c->logged + 1 : 1;
 	c->logged_s = now;
 	return c->logged <= LINES_A_SECOND;
+}
+
+void context_drop_socket(struct context *c, const struct listener_settings *listener, int fd)
+{
+	close(fd);
+	if (context_may_log(c))
+		log_warn("listener %s: a connection was dropped: no memory", listener->name);
+	if (c->self)
+		atomic_fetch_add_explicit(&c->self->closed, 1, memory_order_seq_cst);
 }
 
 enum { READ_AFTER_LUCK = 4, PROBE = 16 };

@@ -58,6 +58,8 @@ bool context_init(struct context *, struct loop *, const struct routes *, struct
 void context_fini(struct context *);
 /* "Server: mlserve\r\nDate: ...\r\n" of now. */
 struct slice context_common_fields(struct context *);
+/* Memory is short: closes a socket that was just handed over. */
+void context_drop_socket(struct context *, const struct listener_settings *, int fd);
 /* Whether the first request of the next new connection is probably here already. A read too many costs a system call,
  * a read too few costs two, and mostly it is as it was with the connections before. */
 bool context_reads_at_once(struct context *);

@@ -161,6 +161,39 @@ def test_a_slow_reader_gets_all_when_it_keeps_reading(server):
         assert client.response(within=20).body == body
 
 
+@pytest.mark.parametrize("target", ["/files/big", "/up"])
+def test_a_steady_slow_reader_is_not_ended_while_the_socket_seems_full(serve, origin, target):
+    """The socket takes nothing more until a large part of its buffer has drained, which is longer than the timeouts."""
+    body = b"b" * (16 << 20)
+    server = serve(CONF.replace("send_timeout = 1s", "send_timeout = 2s"), up=origin(answering(
+        lambda _: answer(200, body), may_be_cut=True)), more="min_rate = 128")
+    (server.dir / "big").write_bytes(body)
+    with server.connect() as client:
+        client.send(request("GET", target))
+        end = time.monotonic() + 7
+        while time.monotonic() < end:
+            assert client.sock.recv(5000), "the server gave up a client that reads"
+            time.sleep(0.05)
+
+
+def test_a_steady_slow_upstream_gets_the_whole_upload(serve, origin):
+    body = bytes(range(256)) * (6 << 12)
+
+    def slow(link):
+        head = link.request_head()
+        for _ in range(14):
+            link.reader.fill(time.monotonic() + allow(10))
+            time.sleep(0.5)
+        link.read_body(head)
+        link.send(answer(200, b"all"))
+        link.wait_end()
+
+    server = serve(CONF + "response_timeout = 2s\n", up=origin(slow), more="min_rate = 0")
+    with server.connect() as client:
+        client.send_while_reading(request("POST", "/up", body=body), within=40)
+        assert client.response(within=20).body == b"all"
+
+
 def test_min_rate_does_not_punish_a_client_that_waits_for_the_server(serve, origin):
     """It counts only while bytes wait for the client."""
     def slow(link):
