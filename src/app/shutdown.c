@@ -14,8 +14,8 @@
 
 enum step { STEP_SERVING, STEP_DELAY, STEP_ACCEPTOR, STEP_DRAIN, STEP_CUT, STEP_ABANDONED };
 
-/* After the cut a loop only has to come round once. */
-static const int64_t GIVE_UP_US = 2 * 1000 * 1000;
+/* After the cut a loop only has to come round once; and who asks twice does not want to wait for one that is stuck. */
+static const int64_t GIVE_UP_US = 2 * 1000 * 1000, GIVE_UP_AT_ONCE_US = 500 * 1000;
 
 static int64_t setting_us(const struct server *s, const char *name)
 {
@@ -49,12 +49,13 @@ static void stop_if_all_ended(struct server *s)
 	timer_start(&s->control, &s->give_up_timer, GIVE_UP_US);
 }
 
-static void cut(struct server *s)
+static void cut(struct server *s, int64_t give_up_us)
 {
 	timer_stop(&s->control, &s->drain_timer);
 	timer_stop(&s->control, &s->cut_timer);
 	if (s->control_draining)
 		connections_cut(&s->control_context);
+	timer_start(&s->control, &s->give_up_timer, give_up_us);
 	if (s->shutdown_step >= STEP_CUT)
 		return;
 	if (s->shutdown_step < STEP_ACCEPTOR)
@@ -63,7 +64,6 @@ static void cut(struct server *s)
 	for (unsigned i = 0; i < s->worker_count; i++)
 		if (s->workers[i].joinable)
 			worker_cut(&s->workers[i]);
-	timer_start(&s->control, &s->give_up_timer, GIVE_UP_US);
 	stop_if_all_ended(s);
 }
 
@@ -71,7 +71,7 @@ static void on_timeout(struct timer *t)
 {
 	struct server *s = CONTAINER_OF(t, struct server, cut_timer);
 	log_warn("shutdown_timeout is over: what is left is cut");
-	cut(s);
+	cut(s, GIVE_UP_US);
 }
 
 /* The acceptor has handed over all that the kernel had queued. */
@@ -155,7 +155,7 @@ static void on_signal(struct ev_loop *ev, ev_signal *watch, int events)
 		else if (s->shutdown_step == STEP_SERVING)
 			begin(s, handled[i].name);
 		else
-			cut(s);
+			cut(s, GIVE_UP_AT_ONCE_US);
 	}
 }
 
@@ -207,22 +207,33 @@ static int64_t total(const struct server *s, enum stat_id id)
 	return sum;
 }
 
+static bool hangs(const struct stats *stats)
+{
+	return atomic_load(&stats->status.state) != LOOP_STOPPED;
+}
+
+/* One that hangs could not count what ends with it. */
+static int64_t cut_count(const struct stats *stats)
+{
+	return stat_get(stats, STAT_cut) + (hangs(stats) ? stat_get(stats, STAT_active_requests) : 0);
+}
+
 static void report(const struct server *s)
 {
+	int64_t all_cut = 0;
 	for (unsigned i = 0; i < s->worker_count; i++) {
 		const struct stats *stats = &s->stats[i];
 		const char *error = s->loop_views[i].error;
-		bool hangs = atomic_load(&stats->status.state) != LOOP_STOPPED;
+		all_cut += cut_count(stats);
 		log_info("loop %u: %" PRId64 " requests finished, %" PRId64 " cut, %" PRId64 " failed, %" PRId64
 		         " left by their clients%s%s%s",
-		        i, stat_get(stats, STAT_finished), stat_get(stats, STAT_cut), stat_get(stats, STAT_failed),
+		        i, stat_get(stats, STAT_finished), cut_count(stats), stat_get(stats, STAT_failed),
 		        stat_get(stats, STAT_client_aborts), error ? ", stopped: " : "", error ? error : "",
-		        hangs ? ", still stuck in a handler" : "");
+		        hangs(stats) ? ", still stuck in a handler" : "");
 	}
 	log_info("closed: %u loops: %" PRId64 " requests finished, %" PRId64 " cut, %" PRId64 " failed, %" PRId64
 	         " left by their clients",
-	        s->worker_count, total(s, STAT_finished), total(s, STAT_cut), total(s, STAT_failed),
-	        total(s, STAT_client_aborts));
+	        s->worker_count, total(s, STAT_finished), all_cut, total(s, STAT_failed), total(s, STAT_client_aborts));
 }
 
 /* false: something still runs in the executor, and the process can only exit. */

@@ -174,6 +174,8 @@ static void serve_route(struct mlserve_exchange *x)
 	set_body_limit(x);
 	if (x->head.body_length > x->body_limit)
 		return refuse(x, 413, "The request body is larger than allowed here.", SLICE_NONE);
+	if (!x->route->handler->body && !exchange_drop_chunks_here(x))
+		return refuse(x, x->body_status, x->error_reason, SLICE_NONE);
 	if (!find_local(x))
 		return refuse(x, 503, "The server is short of memory.", SLICE("Retry-After: 1\r\n"));
 	call_serve(x);

@@ -89,6 +89,9 @@ void exchange_cut(struct mlserve_exchange *);
 bool exchange_body_is_done(struct mlserve_exchange *);
 /* What is left of the request body is too much, or nobody knows how much, to be read only to be dropped. */
 bool exchange_body_is_long(const struct mlserve_exchange *);
+/* For a handler that takes no body: drops what is here of a chunked one, so that the connection can be kept when that
+ * is all of it. false: it is malformed or too large, and body_status says how to answer. */
+bool exchange_drop_chunks_here(struct mlserve_exchange *);
 
 /* ---- for handlers of ours ------------------------------------------------------------ */
 

@@ -192,6 +192,17 @@ enum mlserve_body mlserve_request_body(struct mlserve_exchange *x, struct slice 
 	}
 }
 
+bool exchange_drop_chunks_here(struct mlserve_exchange *x)
+{
+	struct slice dropped;
+	enum mlserve_body result = MLSERVE_BODY_DATA;
+	if (x->head.body_length != LENGTH_UNKNOWN || x->continue_due)
+		return true;
+	while (result == MLSERVE_BODY_DATA && !x->body_ended)
+		result = take_buffered(x, &dropped);
+	return result != MLSERVE_BODY_FAILED;
+}
+
 bool exchange_body_is_long(const struct mlserve_exchange *x)
 {
 	return x->head.body_length == LENGTH_UNKNOWN || x->body_left > DRAIN_BYTES;

@@ -266,3 +266,28 @@ def test_a_post_of_http_1_0_with_length_is_served(client):
 def test_a_bodyless_post_is_served_or_411(client):
     client.send(request("POST", "/any"))
     assert client.response().status in (200, 411)
+
+
+# ---- handlers that take no body
+
+
+@pytest.mark.parametrize("data", [chunked(), chunked(b"abc"), chunked(b"a", b"bc", last=b"0\r\nX-T: v\r\n\r\n")])
+def test_a_chunked_body_that_no_handler_takes_does_not_end_the_connection(client, data):
+    client.send(request("POST", "/any", "Transfer-Encoding: chunked") + data + request("GET", "/ok"))
+    first = client.response()
+    assert first.status == 200 and first.keeps_open
+    assert client.response().body == b"ok"
+
+
+@pytest.mark.parametrize("data", [b"3\r\nabcXX0\r\n\r\n", b"f" * 40 + b"\r\n", b"-1\r\n\r\n", b"3\nabc\r\n0\r\n\r\n",
+                                  b"0\r\nno field\r\n\r\n", b"3;\x00\r\nabc\r\n0\r\n\r\n"])
+def test_a_malformed_chunked_body_is_refused_by_handlers_that_take_none(client, data):
+    client.send(request("POST", "/any", "Transfer-Encoding: chunked") + data + request("GET", "/ok"))
+    answered = client.response()
+    assert answered.status in (400, 413)
+    assert client.rest()[0] == b"", "what follows a malformed body was taken for a request"
+
+
+def test_a_chunked_body_over_the_limit_is_413_for_handlers_that_take_none(client):
+    client.send(request("POST", "/any", "Transfer-Encoding: chunked") + b"10001\r\n")
+    assert client.response().status == 413

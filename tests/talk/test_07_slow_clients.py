@@ -1,5 +1,6 @@
 """Slow and silent clients: absolute deadlines, no harm to others, little memory each."""
 import select
+import socket
 import time
 
 import pytest
@@ -168,7 +169,7 @@ def test_a_steady_slow_reader_is_not_ended_while_the_socket_seems_full(serve, or
     server = serve(CONF.replace("send_timeout = 1s", "send_timeout = 2s"), up=origin(answering(
         lambda _: answer(200, body), may_be_cut=True)), more="min_rate = 128")
     (server.dir / "big").write_bytes(body)
-    with server.connect() as client:
+    with server.connect(receive_buffer=65536) as client:
         client.send(request("GET", target))
         end = time.monotonic() + 7
         while time.monotonic() < end:
@@ -180,6 +181,8 @@ def test_a_steady_slow_upstream_gets_the_whole_upload(serve, origin):
     body = bytes(range(256)) * (6 << 12)
 
     def slow(link):
+        # A larger one would open its window by steps that take longer than the timeout.
+        link.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
         head = link.request_head()
         for _ in range(14):
             link.reader.fill(time.monotonic() + allow(10))

@@ -269,14 +269,20 @@ def test_a_second_signal_ends_the_drain_delay_too(make):
     assert ends(server) < allow(1)
 
 
-def test_a_loop_that_is_stuck_at_the_end_does_not_hold_it_for_ever(serve):
-    text = CONF.replace("io_delay = $delay", "io_delay = 0ms\nblock = 3s")
-    server = serve(text, loops=2, server="shutdown_timeout = 500ms", listener="", delay="0", up="127.0.0.1:1")
+@pytest.mark.parametrize("signals", [1, 2])
+def test_a_loop_that_is_stuck_at_the_end_does_not_hold_it_for_ever(serve, signals):
+    text = CONF.replace("io_delay = $delay", "io_delay = 0ms\nblock = 30s")
+    timeout = "500ms" if signals == 1 else "60s"
+    server = serve(text, loops=2, server=f"shutdown_timeout = {timeout}", listener="", delay="0", up="127.0.0.1:1")
     client = server.connect()
     client.send(request("GET", "/wait"))
     server.settle(lambda document: any(loop["active_requests"] for loop in document["loops"]))
-    server.send_signal()
-    assert ends(server) < 3 + allow(2)
+    for _ in range(signals):
+        server.send_signal()
+        server.notify.wait("STOPPING", "1")
+    assert ends(server) < (0.5 + 2 if signals == 1 else 0.5) + allow(1)
+    assert re.search(r"loop \d: 0 requests finished, 1 cut,.*still stuck in a handler", server.log), server.log[-2000:]
+    assert re.search(r"closed: 2 loops: \d+ requests finished, 1 cut,", server.log), server.log[-2000:]
 
 
 # ---- the report
