@@ -157,6 +157,15 @@ static void refuse(struct mlserve_exchange *x, unsigned status, const char *reas
 	mlserve_answer_error(x, status, fields);
 }
 
+/* The limit that a regular expression ran into is nothing to tell the client about. */
+static void refuse_unrouted(struct mlserve_exchange *x)
+{
+	if (context_may_log(x->context))
+		log_warn("route %s: path: regular expression came to no result: %s", x->route->name,
+		        route_match_reason(x->context->match));
+	refuse(x, 500, "The server could not tell what serves this address.", SLICE_NONE);
+}
+
 static void serve_route(struct mlserve_exchange *x)
 {
 	struct slice host = SLICE_NONE, port;
@@ -168,6 +177,8 @@ static void serve_route(struct mlserve_exchange *x)
 		return refuse(x, 404, "Nothing is served under this address.", SLICE_NONE);
 	case ROUTE_METHOD_REFUSED:
 		return refuse(x, 405, "This address does not take that method.", x->route->allow);
+	case ROUTE_FAILED:
+		return refuse_unrouted(x);
 	case ROUTE_FOUND:
 		break;
 	}

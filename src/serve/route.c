@@ -31,6 +31,10 @@ struct routes {
 
 struct route_match {
 	pcre2_match_data *data;
+	pcre2_match_context *context;
+	pcre2_jit_stack *stack; /* NULL: there is no JIT here */
+	int error;              /* of PCRE2 in the last route_find that failed */
+	char reason[128];
 };
 
 /* ---- building ------------------------------------------------------------------------ */
@@ -246,13 +250,20 @@ const struct route *routes_at(const struct routes *r, size_t index)
 
 struct route_match *route_match_create(const struct routes *routes)
 {
+	/* Without a stack of its own an expression gets 32 KiB, which some need more of for the longest path. */
+	enum { STACK_BYTES = 32 * 1024, STACK_MOST_BYTES = 1024 * 1024 };
 	(void)routes;
 	struct route_match *m = calloc(1, sizeof *m);
 	if (!m)
 		return NULL;
 	m->data = pcre2_match_data_create(1, NULL);
-	if (!m->data)
+	m->context = pcre2_match_context_create(NULL);
+	m->stack = pcre2_jit_stack_create(STACK_BYTES, STACK_MOST_BYTES, NULL);
+	if (!m->data || !m->context) {
 		route_match_free(&m);
+		return NULL;
+	}
+	pcre2_jit_stack_assign(m->context, NULL, m->stack);
 	return m;
 }
 
@@ -261,8 +272,17 @@ void route_match_free(struct route_match **m)
 	if (!*m)
 		return;
 	pcre2_match_data_free((*m)->data);
+	pcre2_match_context_free((*m)->context);
+	pcre2_jit_stack_free((*m)->stack);
 	free(*m);
 	*m = NULL;
+}
+
+const char *route_match_reason(struct route_match *m)
+{
+	if (pcre2_get_error_message(m->error, (PCRE2_UCHAR *)m->reason, sizeof m->reason) < 0)
+		return "unknown error";
+	return m->reason;
 }
 
 /* ---- finding ----------------------------------------------------------------------- */
@@ -292,13 +312,23 @@ static bool takes_host(const struct entry *e, enum host_kind kind, struct slice 
 	return false;
 }
 
+/* An expression that gives up (match limit, memory) has said neither yes nor no. It counts as a match, so that no
+ * route behind it is asked, which may be the open one behind a locked one; route_find then fails. */
+static bool takes_regex(const pcre2_code *regex, struct route_match *m, struct slice path)
+{
+	int result = pcre2_match(regex, (PCRE2_SPTR)path.data, path.length, 0, 0, m->data, m->context);
+	if (result < 0 && result != PCRE2_ERROR_NOMATCH)
+		m->error = result;
+	return result != PCRE2_ERROR_NOMATCH;
+}
+
 static bool takes_path(const struct entry *e, struct route_match *m, struct slice path)
 {
 	switch (e->kind) {
 	case PATH_EXACT:
 		return slice_equal(e->path, path);
 	case PATH_REGEX:
-		return pcre2_match(e->regex, (PCRE2_SPTR)path.data, path.length, 0, 0, m->data, NULL) >= 0;
+		return takes_regex(e->regex, m, path);
 	default:
 		return slice_starts(path, e->path) &&
 		       (path.length == e->path.length || path.data[e->path.length] == '/');
@@ -340,10 +370,14 @@ enum route_verdict route_find(const struct routes *routes, struct route_match *m
         struct slice path, struct slice method, const struct route **ret)
 {
 	const struct entry *found = NULL;
+	m->error = 0;
 	for (int kind = HOST_EXACT; !found && kind < HOST_KINDS; kind++)
 		found = find_for_host(routes, m, listener, (enum host_kind)kind, host, path);
 	if (!found)
 		return ROUTE_NOT_FOUND;
 	*ret = &found->route;
+	/* An exact path may still have been better than the expression that gave up. */
+	if (found->kind == PATH_REGEX && m->error)
+		return ROUTE_FAILED;
 	return takes_method(found, method) ? ROUTE_FOUND : ROUTE_METHOD_REFUSED;
 }

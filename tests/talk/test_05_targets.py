@@ -174,6 +174,30 @@ def test_above_the_root_is_400(paths, path):
     assert paths.get(path).status == 400
 
 
+LOCKED = """
+[listener main]
+bind = $bind
+[route locked]
+path = ~ ^/evil/((a+)+$$|.*!$$)
+handler = respond
+status = 403
+body = locked
+[route all]
+path = /
+handler = respond
+body = all
+"""
+
+
+def test_a_regex_that_comes_to_no_result_opens_no_other_route(serve):
+    server = serve(LOCKED)
+    assert server.get("/evil/x!").status == 403
+    assert server.get("/evil/" + "a" * 6 + "!").status == 403
+    assert server.get("/evil/" + "a" * 40 + "!").status == 500
+    assert server.get("/evil/x").body == b"all"
+    server.wait_log("route locked: path: regular expression came to no result: match limit exceeded")
+
+
 # ---- forwarding
 
 FORWARD = """

@@ -96,7 +96,8 @@ static void drop(void)
 	faults_fini(&faults);
 }
 
-/* The name of the route for this request; "-" none, "!NAME" one that does not take the method. */
+/* The name of the route for this request; "-" none, "!NAME" one that does not take the method, "?NAME" one that failed.
+ */
 static const char *find_on(unsigned listener, const char *host, const char *path, const char *method)
 {
 	static char refused[64];
@@ -106,6 +107,9 @@ static const char *find_on(unsigned listener, const char *host, const char *path
 		return r->name;
 	case ROUTE_METHOD_REFUSED:
 		snprintf(refused, sizeof refused, "!%s", r->name);
+		return refused;
+	case ROUTE_FAILED:
+		snprintf(refused, sizeof refused, "?%s", r->name);
 		return refused;
 	default:
 		return "-";
@@ -161,6 +165,47 @@ static void test_route_exact_comes_before_regex_before_prefix(void **state)
 	expect("/z/c", "second");
 	expect("/z", "-");
 	assert_int_equal(routes_at(routes, 1)->prefix.length, 0);
+	drop();
+}
+
+static void test_route_regex_that_gives_up_is_no_mismatch(void **state)
+{
+	(void)state;
+	build("[route evil]\npath = ~ ^/evil/((a+)+$|.*!$)\nhandler = getter\n"
+	      "[route later]\npath = ~ ^/evil/\nhandler = getter\n"
+	      "[route exact]\npath = = /evil/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab\nhandler = getter\n"
+	      "[route all]\npath = /\nhandler = getter\n");
+	expect("/evil/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac", "?evil");
+	assert_non_null(strstr(route_match_reason(match), "match limit exceeded"));
+	expect("/evil/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", "exact"); /* comes before expressions */
+	expect("/evil/aaa", "evil");
+	expect("/evil/aaac", "later");
+	expect("/", "all"); /* nothing of it is left for the next request */
+	drop();
+}
+
+static void test_route_regex_before_one_that_gives_up_serves(void **state)
+{
+	(void)state;
+	build("[route earlier]\npath = ~ c$\nhandler = getter\n"
+	      "[route evil]\npath = ~ ^/evil/(a+)+$\nhandler = getter\n"
+	      "[route host]\npath = ~ ^/evil/(a+)+$\nhost = h2\nhandler = getter\n");
+	expect("/evil/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac", "earlier");
+	expect("/evil/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", "?evil");
+	assert_string_equal(find_on(0, "h2", "/evil/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac", "GET"), "?host");
+	drop();
+}
+
+static void test_route_regex_has_room_for_long_paths(void **state)
+{
+	static char path[8000];
+	(void)state;
+	memset(path, 'a', sizeof path - 1);
+	path[0] = '/';
+	build("[route long]\npath = ~ ^/(?:(a|b)|[^/ab])*$\nhandler = getter\n[route all]\npath = /\nhandler = getter\n");
+	expect(path, "long");
+	path[7000] = '/';
+	expect(path, "all");
 	drop();
 }
 
@@ -327,6 +372,9 @@ int main(void)
 	        TEST(test_route_prefix_ends_at_segment_borders),
 	        TEST(test_route_root_prefix_takes_everything_else),
 	        TEST(test_route_exact_comes_before_regex_before_prefix),
+	        TEST(test_route_regex_that_gives_up_is_no_mismatch),
+	        TEST(test_route_regex_before_one_that_gives_up_serves),
+	        TEST(test_route_regex_has_room_for_long_paths),
 	        TEST(test_route_equal_ones_are_taken_as_they_stand),
 	        TEST(test_route_hosts_are_exact_then_wildcard_then_any),
 	        TEST(test_route_keeps_to_its_listeners),
