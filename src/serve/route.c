@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/check.h"
 #include "config/config.h"
+#include "serve/route_host.h"
 #include <pcre2.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@ struct entry {
 	enum path_kind kind;
 	struct slice path;
 	pcre2_code *regex;
-	const char *const *hosts;
+	struct route_host *hosts;
 	size_t host_count;
 	bool *listeners; /* by index */
 	struct slice *methods;
@@ -98,6 +99,25 @@ static bool read_path(struct entry *e, const struct mlserve_settings *s)
 	if (e->kind == PATH_PREFIX)
 		e->route.prefix = e->path;
 	return true;
+}
+
+static bool read_hosts(struct routes *routes, struct entry *e, const struct mlserve_settings *s)
+{
+	const char *const *hosts;
+	size_t count = mlserve_setting_list(s, "host", &hosts);
+	e->hosts = arena_alloc(&routes->arena, count * sizeof *e->hosts);
+	if (!e->hosts)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		if (route_host_read(slice_of(hosts[i]), &e->hosts[e->host_count]))
+			e->host_count++;
+		else
+			mlserve_setting_fault(s, "host", i,
+			        "\"%s\" is no host that a request can be for; allowed: names without port such as "
+			        "www.example.com, IPv4 addresses, [IPv6] addresses and *.example.com",
+			        hosts[i]);
+	}
+	return e->host_count == count;
 }
 
 static bool is_for_control(const struct mlserve_settings *listener)
@@ -184,9 +204,9 @@ static bool read_entry(struct routes *routes, struct entry *e, const struct conf
 	e->route.max_body_size =
 	        mlserve_setting_is_set(s, "max_body_size") ? mlserve_setting_number(s, "max_body_size") : -1;
 	e->route.debug_headers = mlserve_setting_number(s, "debug_headers") != 0;
-	e->host_count = mlserve_setting_list(s, "host", &e->hosts);
 	/* Each step reports its own faults; all are tried, so that one run shows every fault. */
 	bool fine = read_path(e, s);
+	fine = read_hosts(routes, e, s) && fine;
 	fine = read_listeners(routes, e, config, s) && fine;
 	fine = read_methods(routes, e, s) && fine;
 	return config_is_sound(s) && e->route.handler->configure(s, &e->route.state) && fine;
@@ -287,28 +307,13 @@ const char *route_match_reason(struct route_match *m)
 
 /* ---- finding ----------------------------------------------------------------------- */
 
-static bool host_matches(struct slice pattern, struct slice host, bool wildcard)
-{
-	/* IPv6 literals come without their brackets. */
-	if (pattern.length > 2 && pattern.data[0] == '[' && pattern.data[pattern.length - 1] == ']')
-		pattern = (struct slice){pattern.data + 1, pattern.length - 2};
-	if (!wildcard)
-		return slice_equal_nocase(pattern, host);
-	/* "*.example.com" covers every name below, not example.com itself. */
-	return pattern.length > 2 && host.length > pattern.length - 1 &&
-	       slice_equal_nocase(slice_from(pattern, 1), slice_from(host, host.length - (pattern.length - 1)));
-}
-
 static bool takes_host(const struct entry *e, enum host_kind kind, struct slice host)
 {
 	if (kind == HOST_ANY || e->host_count == 0)
 		return kind == HOST_ANY && e->host_count == 0;
-	for (size_t i = 0; i < e->host_count; i++) {
-		struct slice pattern = slice_of(e->hosts[i]);
-		bool wildcard = pattern.length && pattern.data[0] == '*';
-		if (wildcard == (kind == HOST_WILDCARD) && host_matches(pattern, host, wildcard))
+	for (size_t i = 0; i < e->host_count; i++)
+		if (e->hosts[i].wildcard == (kind == HOST_WILDCARD) && route_host_matches(&e->hosts[i], host))
 			return true;
-	}
 	return false;
 }
 
@@ -370,6 +375,7 @@ enum route_verdict route_find(const struct routes *routes, struct route_match *m
         struct slice path, struct slice method, const struct route **ret)
 {
 	const struct entry *found = NULL;
+	host = route_host_asked(host);
 	m->error = 0;
 	for (int kind = HOST_EXACT; !found && kind < HOST_KINDS; kind++)
 		found = find_for_host(routes, m, listener, (enum host_kind)kind, host, path);

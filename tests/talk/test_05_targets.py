@@ -103,7 +103,8 @@ def test_a_host_that_is_no_authority_is_400(vhosts, host):
 
 @pytest.mark.parametrize("host, body", [("a.test", b"a"), ("A.TEST", b"a"), ("a.test:1234", b"a"), ("b.test", b"b"),
                                         ("x.wild.test", b"b"), ("x.y.wild.test", b"b"), ("deep.wild.test", b"deep"),
-                                        ("nobody.test", b"none"), ("wild.test", b"none")])
+                                        ("a.test.", b"a"), ("A.test.:1234", b"a"), ("x.wild.test.", b"b"),
+                                        ("nobody.test", b"none"), ("a.test..", b"none"), (".", b"none"), ("wild.test", b"none")])
 def test_exact_hosts_then_wildcards_then_none(vhosts, host, body):
     taken = raw(vhosts, request("GET", "/x", host=host))
     assert (taken.status, taken.body) == (200, body), taken
@@ -267,6 +268,13 @@ def test_absolute_form_is_forwarded_with_its_authority_as_host(forward, ups):
         assert ups["pub"].requests[0]["Host"] == "a.test"
     else:
         assert taken.status == 400 and ups["pub"].requests == []
+
+
+@pytest.mark.parametrize("host", ["a.test.", "A.test.:8080"])
+def test_a_final_dot_of_host_goes_to_the_upstream(serve, ups, host):
+    server = serve(FORWARD.replace("path = /pub", "path = /pub\nhost = a.test"), **ups)
+    assert raw(server, request("GET", "/pub/x", host=host)).status == 200
+    assert ups["pub"].requests[0]["Host"] == host
 
 
 @pytest.mark.case("TGT-03")

@@ -202,7 +202,8 @@ static void test_route_regex_has_room_for_long_paths(void **state)
 	(void)state;
 	memset(path, 'a', sizeof path - 1);
 	path[0] = '/';
-	build("[route long]\npath = ~ ^/(?:(a|b)|[^/ab])*$\nhandler = getter\n[route all]\npath = /\nhandler = getter\n");
+	build("[route long]\npath = ~ ^/(?:(a|b)|[^/ab])*$\nhandler = getter\n[route all]\npath = /\nhandler = "
+	      "getter\n");
 	expect(path, "long");
 	path[7000] = '/';
 	expect(path, "all");
@@ -242,6 +243,26 @@ static void test_route_hosts_are_exact_then_wildcard_then_any(void **state)
 	assert_string_equal(find_on(0, "a", "/only", "GET"), "host");
 	assert_string_equal(find_on(0, "a", "/else", "GET"), "any");
 	assert_string_equal(find_on(0, "b", "/only", "GET"), "any");
+	drop();
+}
+
+static void test_route_hosts_may_end_in_a_dot(void **state)
+{
+	(void)state;
+	build("[route any]\npath = = /\nhandler = getter\n"
+	      "[route dotless]\npath = /\nhost = a.test *.wild.test\nhandler = getter\n"
+	      "[route dotted]\npath = /\nhost = B.test. *.low.test.\nhandler = getter\n"
+	      "[route six]\npath = /\nhost = [2001:DB8::1]\nhandler = getter\n");
+	expect_host("a.test.", "dotless");
+	expect_host("x.wild.test.", "dotless");
+	expect_host("b.test", "dotted");
+	expect_host("b.test.", "dotted");
+	expect_host("x.low.test", "dotted");
+	expect_host("2001:db8::1", "six");
+	expect_host("a.test..", "any");
+	expect_host("wild.test.", "any");
+	expect_host(".wild.test", "any");
+	expect_host(".", "any");
 	drop();
 }
 
@@ -337,6 +358,25 @@ static void test_route_faults_are_all_told_with_their_place(void **state)
 	        "[route a]\npath = api\nhandler = getter\n[route b]\npath = ~ ^/(a\nhandler = getter\n", 2, parts);
 }
 
+static void test_route_hosts_that_no_request_has_are_faults(void **state)
+{
+	static const char *const wrong[] = {"a.test:80", "a.*", "*", "*.", ".", "..", "a..b", ".a", "*.*.a", "*a.test",
+	        "a.test..", "http://a.test", "a.test/", "a,b", "a%41", "b\xc3\xbc.test", "2001:db8::1", "[2001:db8::1",
+	        "[2001:db8::1]:80", "[::1].", "*.[::1]", "[]", "[a.test]", "u@a"};
+	char text[256], told[128];
+	(void)state;
+	for (size_t i = 0; i < ARRAY_COUNT(wrong); i++) {
+		snprintf(text, sizeof text, "[route a]\npath = /\nhandler = getter\nhost = fine.test\nhost = %s\n",
+		        wrong[i]);
+		snprintf(told, sizeof told, "t.ini:9: [route a] host: \"%s\" is no host", wrong[i]);
+		expect_faults(text, 1, (const char *const[]){told, "[IPv6] addresses and *.example.com", NULL});
+	}
+	build("[route a]\npath = /\nhandler = getter\nhost = localhost a_b.x-1.Test. 192.0.2.1 [::ffff:192.0.2.1] "
+	      "[v1.a] "
+	      "xn--bcher-kva.test *.com\n");
+	drop();
+}
+
 static void test_route_path_needs_a_blank_behind_its_sign(void **state)
 {
 	static const char *const parts[] = {
@@ -377,11 +417,13 @@ int main(void)
 	        TEST(test_route_regex_has_room_for_long_paths),
 	        TEST(test_route_equal_ones_are_taken_as_they_stand),
 	        TEST(test_route_hosts_are_exact_then_wildcard_then_any),
+	        TEST(test_route_hosts_may_end_in_a_dot),
 	        TEST(test_route_keeps_to_its_listeners),
 	        TEST(test_route_takes_methods_of_its_handler_or_fewer_and_says_which),
 	        TEST(test_route_names_outlive_their_configuration),
 	        TEST(test_route_carries_its_settings),
 	        TEST(test_route_faults_are_all_told_with_their_place),
+	        TEST(test_route_hosts_that_no_request_has_are_faults),
 	        TEST(test_route_path_needs_a_blank_behind_its_sign),
 	        TEST(test_route_handlers_fault_refuses_the_table),
 	};
