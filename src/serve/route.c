@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "config/config.h"
 #include "serve/route_host.h"
+#include "serve/route_path.h"
 #include <pcre2.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,11 +90,8 @@ static bool read_path(struct entry *e, const struct mlserve_settings *s)
 	e->path = path;
 	if (e->kind == PATH_REGEX)
 		return compile_regex(e, s);
-	if (path.length == 0 || path.data[0] != '/') {
-		mlserve_setting_fault(
-		        s, "path", 0, "must begin with '/' (or be \"= /exact\" or \"~ regular expression\")");
+	if (!route_path_check(s, e->kind == PATH_EXACT ? "= " : "", path))
 		return false;
-	}
 	if (e->kind == PATH_PREFIX && path.data[path.length - 1] == '/')
 		e->path.length--; /* /api and /api/ are one */
 	if (e->kind == PATH_PREFIX)

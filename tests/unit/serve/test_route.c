@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/check.h"
+#include "http/uri.h"
 #include "serve/route.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -358,6 +359,61 @@ static void test_route_faults_are_all_told_with_their_place(void **state)
 	        "[route a]\npath = api\nhandler = getter\n[route b]\npath = ~ ^/(a\nhandler = getter\n", 2, parts);
 }
 
+/* A prefix and an exact path: each one fault, that ends with what to write. */
+static void expect_path_fault(const char *path, const char *told, const char *instead)
+{
+	char text[512], place[256], prefix[128], exact[128];
+	snprintf(text, sizeof text,
+	        "[route a]\npath = %s\nhandler = getter\n[route b]\npath = = %s\nhandler = getter\n", path, path);
+	snprintf(place, sizeof place, "t.ini:6: [route a] path: %s", told);
+	snprintf(prefix, sizeof prefix, "; write %s", instead ? instead : "");
+	snprintf(exact, sizeof exact, "; write = %s", instead ? instead : "");
+	expect_faults(text, 2, (const char *const[]){place, instead ? prefix : NULL, exact, NULL});
+}
+
+static void test_route_paths_that_no_request_has_are_faults(void **state)
+{
+	static const char *const pairs[][2] = {{"/a//b", "/a/b\n"}, {"//", "/\n"}, {"/a/./b", "/a/b\n"},
+	        {"/a/../b/", "/b/\n"}, {"/a/..", "/\n"}, {"/%61pi", "/api\n"}, {"/%2e%2E/x", NULL},
+	        {"/a/%2e%2e/b", "/b\n"}, {"/caf%c3%a9", "/caf%C3%A9\n"}, {"/caf\xc3\xa9", "/caf%C3%A9\n"},
+	        {"/a b", "/a%20b\n"}, {"/a\\b", "/a%5Cb\n"}, {"/a#b", "/a%23b\n"}, {"/a%2fb", "/a%2Fb\n"},
+	        {"/a?b=c", "/a ("}, {"/a//b?", "/a/b ("}, {"/../x", NULL}, {"/a/../..", NULL}, {"/100%", NULL},
+	        {"/%zz", NULL}, {"/%00", NULL}, {"/?/../..", "/ ("}};
+	(void)state;
+	for (size_t i = 0; i < ARRAY_COUNT(pairs); i++) {
+		char told[128];
+		snprintf(told, sizeof told, "\"%s\" ", pairs[i][0]);
+		expect_path_fault(pairs[i][0], told, pairs[i][1]);
+	}
+	expect_path_fault("api//x", "must begin with '/'", "/api/x\n");
+	expect_path_fault("*", "must begin with '/'", NULL);
+	expect_path_fault("http://a.test/x", "must begin with '/'", NULL);
+	expect_path_fault("api?x", "must begin with '/'", NULL);
+}
+
+/* Every byte, as it comes and escaped: the normalised path of a request is taken as that of a route, and serves it. */
+static void test_route_paths_can_be_all_that_requests_have(void **state)
+{
+	(void)state;
+	for (int byte = 1; byte < 512; byte++) {
+		char asked[16], normal[16], text[128];
+		size_t length = 0;
+		snprintf(asked, sizeof asked, byte < 256 ? "/a%c/" : "/a%%%02x/", byte & 255);
+		if (!uri_normalise(slice_of(asked), normal, &length))
+			continue;
+		normal[length] = 0;
+		snprintf(text, sizeof text,
+		        "[route exact]\npath = = %s\nhandler = getter\n[route prefix]\npath = %s\n"
+		        "handler = getter\n",
+		        normal, normal);
+		build(text);
+		expect(normal, "exact");
+		normal[length - 1] = 0;
+		expect(normal, "prefix");
+		drop();
+	}
+}
+
 static void test_route_hosts_that_no_request_has_are_faults(void **state)
 {
 	static const char *const wrong[] = {"a.test:80", "a.*", "*", "*.", ".", "..", "a..b", ".a", "*.*.a", "*a.test",
@@ -423,6 +479,8 @@ int main(void)
 	        TEST(test_route_names_outlive_their_configuration),
 	        TEST(test_route_carries_its_settings),
 	        TEST(test_route_faults_are_all_told_with_their_place),
+	        TEST(test_route_paths_that_no_request_has_are_faults),
+	        TEST(test_route_paths_can_be_all_that_requests_have),
 	        TEST(test_route_hosts_that_no_request_has_are_faults),
 	        TEST(test_route_path_needs_a_blank_behind_its_sign),
 	        TEST(test_route_handlers_fault_refuses_the_table),
