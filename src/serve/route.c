@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "config/config.h"
 #include "serve/route_host.h"
+#include "serve/route_methods.h"
 #include "serve/route_path.h"
 #include <pcre2.h>
 #include <stdlib.h>
@@ -21,8 +22,7 @@ struct entry {
 	struct route_host *hosts;
 	size_t host_count;
 	bool *listeners; /* by index */
-	struct slice *methods;
-	size_t method_count;
+	struct route_methods methods;
 };
 
 struct routes {
@@ -161,26 +161,12 @@ static bool read_listeners(
 	return fine;
 }
 
-/* The methods this route serves: `methods` of the route, which must be among the handler's own, or all of these. */
 static bool read_methods(struct routes *routes, struct entry *e, const struct mlserve_settings *s)
 {
-	const char *const *asked;
-	size_t count = mlserve_setting_list(s, "methods", &asked);
-	struct slice served = slice_of(e->route.handler->methods);
-	e->methods = arena_alloc(&routes->arena, (count + served.length + 1) * sizeof *e->methods);
-	if (!e->methods)
+	if (!route_methods_read(&routes->arena, s, e->route.handler, &e->methods))
 		return false;
-	for (size_t i = 0; i < count; i++)
-		e->methods[e->method_count++] = slice_of(asked[i]);
-	for (const char *at = e->route.handler->methods; count == 0 && *at;) {
-		size_t length = strcspn(at, " ");
-		e->methods[e->method_count++] = (struct slice){at, length};
-		at += length + (at[length] == ' ');
-	}
-	char *allow = arena_format(&routes->arena, "Allow: ");
-	for (size_t i = 0; allow && i < e->method_count; i++)
-		allow = arena_format(&routes->arena, "%s%s%.*s", allow, i ? ", " : "", SLICE_ARGS(e->methods[i]));
-	allow = allow ? arena_format(&routes->arena, "%s\r\n", allow) : NULL;
+	const char *text = route_methods_text(&routes->arena, &e->methods);
+	const char *allow = text ? arena_format(&routes->arena, "Allow: %s\r\n", text) : NULL;
 	e->route.allow = slice_of(allow);
 	return allow != NULL;
 }
@@ -338,14 +324,6 @@ static bool takes_path(const struct entry *e, struct route_match *m, struct slic
 	}
 }
 
-static bool takes_method(const struct entry *e, struct slice method)
-{
-	for (size_t i = 0; i < e->method_count; i++)
-		if (slice_equal(e->methods[i], method))
-			return true;
-	return false;
-}
-
 /* Better in the order of the contract: exact, then regular expressions as they stand, then the longest prefix. */
 static bool is_better(const struct entry *candidate, const struct entry *best)
 {
@@ -383,5 +361,5 @@ enum route_verdict route_find(const struct routes *routes, struct route_match *m
 	/* An exact path may still have been better than the expression that gave up. */
 	if (found->kind == PATH_REGEX && m->error)
 		return ROUTE_FAILED;
-	return takes_method(found, method) ? ROUTE_FOUND : ROUTE_METHOD_REFUSED;
+	return route_methods_have(&found->methods, method) ? ROUTE_FOUND : ROUTE_METHOD_REFUSED;
 }
