@@ -8,6 +8,7 @@
 #include "serve/route_methods.h"
 #include "serve/route_path.h"
 #include <pcre2.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,8 @@ struct entry {
 	size_t host_count;
 	bool *listeners; /* by index */
 	struct route_methods methods;
+	bool own_methods; /* set by the configuration, not the handler's */
+	bool sound;
 };
 
 struct routes {
@@ -165,6 +168,7 @@ static bool read_methods(struct routes *routes, struct entry *e, const struct ml
 {
 	if (!route_methods_read(&routes->arena, s, e->route.handler, &e->methods))
 		return false;
+	e->own_methods = mlserve_setting_is_set(s, "methods");
 	const char *text = route_methods_text(&routes->arena, &e->methods);
 	const char *allow = text ? arena_format(&routes->arena, "Allow: %s\r\n", text) : NULL;
 	e->route.allow = slice_of(allow);
@@ -178,23 +182,85 @@ static bool read_entry(struct routes *routes, struct entry *e, const struct conf
 	const char *reason = NULL, *handler = mlserve_setting_text(s, "handler");
 	e->route.name = intern(config_name(s));
 	e->route.index = (unsigned)index;
+	/* Each step reports its own faults; all are tried, so that one run shows every fault. */
+	bool fine = read_path(e, s);
+	fine = read_hosts(routes, e, s) && fine;
 	/* A section with faults is looked at no further than it is sound: each fault is told once. */
 	e->route.handler = handler ? find(find_context, handler, &reason) : NULL;
 	if (!e->route.handler && config_is_sound(s))
 		mlserve_setting_fault(s, "handler", 0, "%s", reason ? reason : "no such handler");
 	if (!e->route.handler)
-		return read_path(e, s) && false;
+		return false;
 	e->route.handler_name = intern(e->route.handler->name);
 	e->route.max_body_size =
 	        mlserve_setting_is_set(s, "max_body_size") ? mlserve_setting_number(s, "max_body_size") : -1;
 	e->route.debug_headers = mlserve_setting_number(s, "debug_headers") != 0;
-	/* Each step reports its own faults; all are tried, so that one run shows every fault. */
-	bool fine = read_path(e, s);
-	fine = read_hosts(routes, e, s) && fine;
 	fine = read_listeners(routes, e, config, s) && fine;
 	fine = read_methods(routes, e, s) && fine;
+	e->sound = config_is_sound(s) && fine;
 	return config_is_sound(s) && e->route.handler->configure(s, &e->route.state) && fine;
 }
+
+/* ---- routes that are never reached ----------------------------------------------------- */
+
+static bool hosts_within(const struct entry *a, const struct entry *b)
+{
+	for (size_t i = 0; i < a->host_count; i++) {
+		size_t k = 0;
+		while (k < b->host_count && !route_host_equal(&a->hosts[i], &b->hosts[k]))
+			k++;
+		if (k == b->host_count)
+			return false;
+	}
+	return true;
+}
+
+/* Methods that neither sets are no difference, though their handlers may serve others. */
+static bool methods_equal(const struct entry *a, const struct entry *b)
+{
+	return (!a->own_methods && !b->own_methods) || route_methods_equal(&a->methods, &b->methods);
+}
+
+static bool is_same(const struct routes *routes, const struct entry *a, const struct entry *b)
+{
+	return a->kind == b->kind && slice_equal(a->path, b->path) && (a->host_count == 0) == (b->host_count == 0) &&
+	       hosts_within(a, b) && hosts_within(b, a) && methods_equal(a, b) &&
+	       memcmp(a->listeners, b->listeners, routes->listener_count * sizeof *a->listeners) == 0;
+}
+
+static void fault_same(const struct config *config, size_t first, size_t second)
+{
+	const struct mlserve_settings *s = config_at(config, CONFIG_ROUTE, first);
+	const char *file;
+	int line;
+	char number[16] = "";
+	config_place(s, &file, &line);
+	if (line)
+		snprintf(number, sizeof number, ":%d", line);
+	mlserve_setting_fault(config_at(config, CONFIG_ROUTE, second), "path", 0,
+	        "is never reached: [route %s] at %s%s has the same path, hosts, listeners and methods; "
+	        "allowed: one route of a kind",
+	        config_name(s), file, number);
+}
+
+/* Only exact sameness, where one of the two is a slip for sure. */
+static bool check_same(const struct routes *routes, const struct config *config)
+{
+	bool fine = true;
+	for (size_t i = 1; i < routes->count; i++) {
+		size_t k = 0;
+		while (k < i && !(routes->entries[i].sound && routes->entries[k].sound &&
+		                        is_same(routes, &routes->entries[k], &routes->entries[i])))
+			k++;
+		if (k == i)
+			continue;
+		fault_same(config, k, i);
+		fine = false;
+	}
+	return fine;
+}
+
+/* ---- the table --------------------------------------------------------------------------- */
 
 struct routes *routes_create(
         const struct config *config, route_handler_find *find, void *find_context, struct faults *faults)
@@ -216,6 +282,7 @@ struct routes *routes_create(
 		routes->count = i + 1;
 		fine = read_entry(routes, &routes->entries[i], config, i, find, find_context) && fine;
 	}
+	fine = check_same(routes, config) && fine;
 	if (fine && faults->count == before)
 		return routes;
 	if (faults->count == 0)

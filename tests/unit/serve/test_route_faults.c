@@ -114,6 +114,78 @@ static void test_route_path_needs_a_blank_behind_its_sign(void **state)
 	        "[route a]\npath = =/x\nhandler = getter\n[route b]\npath = = x\nhandler = getter\n", 2, parts);
 }
 
+/* Two routes of these settings; path is / unless it is set. */
+static void expect_same(const char *first, const char *second)
+{
+	char text[512];
+	snprintf(text, sizeof text,
+	        "[route a]\nhandler = getter\n%s\n[route other]\npath = /other\nhandler = getter\n"
+	        "[route b]\nhandler = poster\n%s\n",
+	        first, second);
+	routing_expect_faults(
+	        text, 1, (const char *const[]){"[route b] path: is never reached: [route a] at t.ini:5 has", NULL});
+}
+
+static void expect_different(const char *first, const char *second)
+{
+	char text[512];
+	snprintf(
+	        text, sizeof text, "[route a]\nhandler = getter\n%s\n[route b]\nhandler = getter\n%s\n", first, second);
+	routing_build(text);
+	routing_drop();
+}
+
+static void test_route_that_is_the_same_as_an_earlier_one_is_a_fault(void **state)
+{
+	(void)state;
+	expect_same("path = /x", "path = /x/");
+	expect_same("path = /", "");
+	expect_same("path = = /x/", "path = =  /x/");
+	expect_same("path = ~ ^/x", "path = ~  ^/x");
+	expect_same("host = a.test B.test [::A]", "host = b.TEST. [::a]\nhost = a.test a.test");
+	expect_same("host = *.a.test", "host = *.A.test.");
+	expect_same("listener = main admin", "");
+	expect_same("listener = admin", "listener = admin");
+	expect_same("max_body_size = 1k", "debug_headers = on");
+}
+
+static void test_route_methods_make_the_same_one_too(void **state)
+{
+	static const char text[] = "[route a]\npath = /\nmethods = GET HEAD\nhandler = getter\n"
+	                           "[route b]\npath = /\nmethods = HEAD GET GET\nhandler = getter\n"
+	                           "[route c]\npath = /\nhandler = getter\n";
+	(void)state;
+	routing_expect_faults(text, 2,
+	        (const char *const[]){"t.ini:10: [route b] path: is never reached: [route a] at t.ini:5 has",
+	                "t.ini:14: [route c] path: is never reached: [route a] at t.ini:5 has", NULL});
+}
+
+static void test_route_that_only_overlaps_an_earlier_one_is_fine(void **state)
+{
+	(void)state;
+	expect_different("path = /x", "path = = /x");
+	expect_different("path = = /x", "path = = /x/");
+	expect_different("path = ~ /x", "path = = /x");
+	expect_different("path = /x", "path = /X");
+	expect_different("host = a", "");
+	expect_different("", "host = a");
+	expect_different("host = a.b", "host = *.a.b");
+	expect_different("host = a b", "host = b");
+	expect_different("host = a", "host = b a");
+	expect_different("listener = main", "");
+	expect_different("listener = main", "listener = admin");
+	expect_different("methods = GET", "methods = HEAD");
+	expect_different("methods = GET", "");
+}
+
+static void test_route_with_faults_is_not_the_same_as_another(void **state)
+{
+	(void)state;
+	routing_expect_faults(
+	        "[route a]\npath = /\nhost = *\nhandler = getter\n[route b]\npath = /\nhandler = getter\n", 1,
+	        (const char *const[]){"[route a] host: ", NULL});
+}
+
 static void test_route_handlers_fault_refuses_the_table(void **state)
 {
 	(void)state;
@@ -134,6 +206,10 @@ int main(void)
 	        TEST(test_route_methods_that_are_never_served_are_faults),
 	        TEST(test_route_hosts_that_no_request_has_are_faults),
 	        TEST(test_route_path_needs_a_blank_behind_its_sign),
+	        TEST(test_route_that_is_the_same_as_an_earlier_one_is_a_fault),
+	        TEST(test_route_methods_make_the_same_one_too),
+	        TEST(test_route_that_only_overlaps_an_earlier_one_is_fine),
+	        TEST(test_route_with_faults_is_not_the_same_as_another),
 	        TEST(test_route_handlers_fault_refuses_the_table),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
