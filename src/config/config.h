@@ -52,6 +52,8 @@ const struct mlserve_settings *config_find(const struct config *, enum config_ki
 bool config_is_sound(const struct mlserve_settings *);
 const char *config_name(const struct mlserve_settings *); /* "" for sections without a name */
 size_t config_index(const struct mlserve_settings *);     /* among those of its kind */
+/* Where the section begins; line 0: not in a file. */
+void config_place(const struct mlserve_settings *, const char **ret_file, int *ret_line);
 
 /* -T: the effective configuration as an INI that loads to the same. */
 void config_print(const struct config *, FILE *);

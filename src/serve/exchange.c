@@ -100,11 +100,14 @@ void exchange_cut(struct mlserve_exchange *x)
 
 /* ---- beginning ---------------------------------------------------------------------- */
 
+/* Of the server as a whole, where no route is asked for. */
+#define ALLOW_ANY SLICE("Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n")
+
 /* OPTIONS * asks about the server as a whole (RFC 9110 9.3.7). */
 static void answer_options(struct mlserve_exchange *x)
 {
 	mlserve_answer_begin(x, 204, 0);
-	mlserve_answer_fields(x, SLICE("Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n"));
+	mlserve_answer_fields(x, ALLOW_ANY);
 	mlserve_answer_end(x);
 }
 
@@ -157,6 +160,22 @@ static void refuse(struct mlserve_exchange *x, unsigned status, const char *reas
 	mlserve_answer_error(x, status, fields);
 }
 
+/* TRACE where no route fits, and CONNECT, whose target has no path to find one by. Routes refuse TRACE themselves,
+ * since none can have it, and know what they allow (RFC 9110 10.2.1). */
+static void refuse_everywhere(struct mlserve_exchange *x)
+{
+	refuse(x, 405, "TRACE and CONNECT are not served.", ALLOW_ANY);
+}
+
+/* The limit that a regular expression ran into is nothing to tell the client about. */
+static void refuse_unrouted(struct mlserve_exchange *x)
+{
+	if (context_may_log(x->context))
+		log_warn("route %s: path: regular expression came to no result: %s", x->route->name,
+		        route_match_reason(x->context->match));
+	refuse(x, 500, "The server could not tell what serves this address.", SLICE_NONE);
+}
+
 static void serve_route(struct mlserve_exchange *x)
 {
 	struct slice host = SLICE_NONE, port;
@@ -165,9 +184,13 @@ static void serve_route(struct mlserve_exchange *x)
 	switch (route_find(x->context->routes, x->context->match, x->listener->index, host, x->path,
 	        x->head.method_text, &x->route)) {
 	case ROUTE_NOT_FOUND:
+		if (x->head.method == METHOD_TRACE)
+			return refuse_everywhere(x);
 		return refuse(x, 404, "Nothing is served under this address.", SLICE_NONE);
 	case ROUTE_METHOD_REFUSED:
 		return refuse(x, 405, "This address does not take that method.", x->route->allow);
+	case ROUTE_FAILED:
+		return refuse_unrouted(x);
 	case ROUTE_FOUND:
 		break;
 	}
@@ -199,9 +222,8 @@ void exchange_begin(struct mlserve_exchange *x, unsigned status, const char *rea
 	chunked_init(&x->chunked);
 	if (status)
 		return refuse(x, status, reason, SLICE_NONE);
-	if (x->head.method == METHOD_TRACE || x->head.method == METHOD_CONNECT)
-		return refuse(x, 405, "TRACE and CONNECT are not served.",
-		        SLICE("Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n"));
+	if (x->head.method == METHOD_CONNECT)
+		return refuse_everywhere(x);
 	if (lacks_length(&x->head))
 		return refuse(x, 411, "A request with a body needs Content-Length in HTTP/1.0.", SLICE_NONE);
 	if (slice_equal(x->head.path, SLICE("*")))

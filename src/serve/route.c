@@ -4,7 +4,11 @@
 #include "base/arena.h"
 #include "base/check.h"
 #include "config/config.h"
+#include "serve/route_host.h"
+#include "serve/route_methods.h"
+#include "serve/route_path.h"
 #include <pcre2.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,11 +20,12 @@ struct entry {
 	enum path_kind kind;
 	struct slice path;
 	pcre2_code *regex;
-	const char *const *hosts;
+	struct route_host *hosts;
 	size_t host_count;
 	bool *listeners; /* by index */
-	struct slice *methods;
-	size_t method_count;
+	struct route_methods methods;
+	bool own_methods; /* set by the configuration, not the handler's */
+	bool sound;
 };
 
 struct routes {
@@ -31,6 +36,10 @@ struct routes {
 
 struct route_match {
 	pcre2_match_data *data;
+	pcre2_match_context *context;
+	pcre2_jit_stack *stack; /* NULL: there is no JIT here */
+	int error;              /* of PCRE2 in the last route_find that failed */
+	char reason[128];
 };
 
 /* ---- building ------------------------------------------------------------------------ */
@@ -84,16 +93,32 @@ static bool read_path(struct entry *e, const struct mlserve_settings *s)
 	e->path = path;
 	if (e->kind == PATH_REGEX)
 		return compile_regex(e, s);
-	if (path.length == 0 || path.data[0] != '/') {
-		mlserve_setting_fault(
-		        s, "path", 0, "must begin with '/' (or be \"= /exact\" or \"~ regular expression\")");
+	if (!route_path_check(s, e->kind == PATH_EXACT ? "= " : "", path))
 		return false;
-	}
 	if (e->kind == PATH_PREFIX && path.data[path.length - 1] == '/')
 		e->path.length--; /* /api and /api/ are one */
 	if (e->kind == PATH_PREFIX)
 		e->route.prefix = e->path;
 	return true;
+}
+
+static bool read_hosts(struct routes *routes, struct entry *e, const struct mlserve_settings *s)
+{
+	const char *const *hosts;
+	size_t count = mlserve_setting_list(s, "host", &hosts);
+	e->hosts = arena_alloc(&routes->arena, count * sizeof *e->hosts);
+	if (!e->hosts)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		if (route_host_read(slice_of(hosts[i]), &e->hosts[e->host_count]))
+			e->host_count++;
+		else
+			mlserve_setting_fault(s, "host", i,
+			        "\"%s\" is no host that a request can be for; allowed: names without port such as "
+			        "www.example.com, IPv4 addresses, [IPv6] addresses and *.example.com",
+			        hosts[i]);
+	}
+	return e->host_count == count;
 }
 
 static bool is_for_control(const struct mlserve_settings *listener)
@@ -139,26 +164,13 @@ static bool read_listeners(
 	return fine;
 }
 
-/* The methods this route serves: `methods` of the route, which must be among the handler's own, or all of these. */
 static bool read_methods(struct routes *routes, struct entry *e, const struct mlserve_settings *s)
 {
-	const char *const *asked;
-	size_t count = mlserve_setting_list(s, "methods", &asked);
-	struct slice served = slice_of(e->route.handler->methods);
-	e->methods = arena_alloc(&routes->arena, (count + served.length + 1) * sizeof *e->methods);
-	if (!e->methods)
+	if (!route_methods_read(&routes->arena, s, e->route.handler, &e->methods))
 		return false;
-	for (size_t i = 0; i < count; i++)
-		e->methods[e->method_count++] = slice_of(asked[i]);
-	for (const char *at = e->route.handler->methods; count == 0 && *at;) {
-		size_t length = strcspn(at, " ");
-		e->methods[e->method_count++] = (struct slice){at, length};
-		at += length + (at[length] == ' ');
-	}
-	char *allow = arena_format(&routes->arena, "Allow: ");
-	for (size_t i = 0; allow && i < e->method_count; i++)
-		allow = arena_format(&routes->arena, "%s%s%.*s", allow, i ? ", " : "", SLICE_ARGS(e->methods[i]));
-	allow = allow ? arena_format(&routes->arena, "%s\r\n", allow) : NULL;
+	e->own_methods = mlserve_setting_is_set(s, "methods");
+	const char *text = route_methods_text(&routes->arena, &e->methods);
+	const char *allow = text ? arena_format(&routes->arena, "Allow: %s\r\n", text) : NULL;
 	e->route.allow = slice_of(allow);
 	return allow != NULL;
 }
@@ -170,23 +182,85 @@ static bool read_entry(struct routes *routes, struct entry *e, const struct conf
 	const char *reason = NULL, *handler = mlserve_setting_text(s, "handler");
 	e->route.name = intern(config_name(s));
 	e->route.index = (unsigned)index;
+	/* Each step reports its own faults; all are tried, so that one run shows every fault. */
+	bool fine = read_path(e, s);
+	fine = read_hosts(routes, e, s) && fine;
 	/* A section with faults is looked at no further than it is sound: each fault is told once. */
 	e->route.handler = handler ? find(find_context, handler, &reason) : NULL;
 	if (!e->route.handler && config_is_sound(s))
 		mlserve_setting_fault(s, "handler", 0, "%s", reason ? reason : "no such handler");
 	if (!e->route.handler)
-		return read_path(e, s) && false;
+		return false;
 	e->route.handler_name = intern(e->route.handler->name);
 	e->route.max_body_size =
 	        mlserve_setting_is_set(s, "max_body_size") ? mlserve_setting_number(s, "max_body_size") : -1;
 	e->route.debug_headers = mlserve_setting_number(s, "debug_headers") != 0;
-	e->host_count = mlserve_setting_list(s, "host", &e->hosts);
-	/* Each step reports its own faults; all are tried, so that one run shows every fault. */
-	bool fine = read_path(e, s);
 	fine = read_listeners(routes, e, config, s) && fine;
 	fine = read_methods(routes, e, s) && fine;
+	e->sound = config_is_sound(s) && fine;
 	return config_is_sound(s) && e->route.handler->configure(s, &e->route.state) && fine;
 }
+
+/* ---- routes that are never reached ----------------------------------------------------- */
+
+static bool hosts_within(const struct entry *a, const struct entry *b)
+{
+	for (size_t i = 0; i < a->host_count; i++) {
+		size_t k = 0;
+		while (k < b->host_count && !route_host_equal(&a->hosts[i], &b->hosts[k]))
+			k++;
+		if (k == b->host_count)
+			return false;
+	}
+	return true;
+}
+
+/* Methods that neither sets are no difference, though their handlers may serve others. */
+static bool methods_equal(const struct entry *a, const struct entry *b)
+{
+	return (!a->own_methods && !b->own_methods) || route_methods_equal(&a->methods, &b->methods);
+}
+
+static bool is_same(const struct routes *routes, const struct entry *a, const struct entry *b)
+{
+	return a->kind == b->kind && slice_equal(a->path, b->path) && (a->host_count == 0) == (b->host_count == 0) &&
+	       hosts_within(a, b) && hosts_within(b, a) && methods_equal(a, b) &&
+	       memcmp(a->listeners, b->listeners, routes->listener_count * sizeof *a->listeners) == 0;
+}
+
+static void fault_same(const struct config *config, size_t first, size_t second)
+{
+	const struct mlserve_settings *s = config_at(config, CONFIG_ROUTE, first);
+	const char *file;
+	int line;
+	char number[16] = "";
+	config_place(s, &file, &line);
+	if (line)
+		snprintf(number, sizeof number, ":%d", line);
+	mlserve_setting_fault(config_at(config, CONFIG_ROUTE, second), "path", 0,
+	        "is never reached: [route %s] at %s%s has the same path, hosts, listeners and methods; "
+	        "allowed: one route of a kind",
+	        config_name(s), file, number);
+}
+
+/* Only exact sameness, where one of the two is a slip for sure. */
+static bool check_same(const struct routes *routes, const struct config *config)
+{
+	bool fine = true;
+	for (size_t i = 1; i < routes->count; i++) {
+		size_t k = 0;
+		while (k < i && !(routes->entries[i].sound && routes->entries[k].sound &&
+		                        is_same(routes, &routes->entries[k], &routes->entries[i])))
+			k++;
+		if (k == i)
+			continue;
+		fault_same(config, k, i);
+		fine = false;
+	}
+	return fine;
+}
+
+/* ---- the table --------------------------------------------------------------------------- */
 
 struct routes *routes_create(
         const struct config *config, route_handler_find *find, void *find_context, struct faults *faults)
@@ -208,6 +282,7 @@ struct routes *routes_create(
 		routes->count = i + 1;
 		fine = read_entry(routes, &routes->entries[i], config, i, find, find_context) && fine;
 	}
+	fine = check_same(routes, config) && fine;
 	if (fine && faults->count == before)
 		return routes;
 	if (faults->count == 0)
@@ -246,13 +321,20 @@ const struct route *routes_at(const struct routes *r, size_t index)
 
 struct route_match *route_match_create(const struct routes *routes)
 {
+	/* Without a stack of its own an expression gets 32 KiB, which some need more of for the longest path. */
+	enum { STACK_BYTES = 32 * 1024, STACK_MOST_BYTES = 1024 * 1024 };
 	(void)routes;
 	struct route_match *m = calloc(1, sizeof *m);
 	if (!m)
 		return NULL;
 	m->data = pcre2_match_data_create(1, NULL);
-	if (!m->data)
+	m->context = pcre2_match_context_create(NULL);
+	m->stack = pcre2_jit_stack_create(STACK_BYTES, STACK_MOST_BYTES, NULL);
+	if (!m->data || !m->context) {
 		route_match_free(&m);
+		return NULL;
+	}
+	pcre2_jit_stack_assign(m->context, NULL, m->stack);
 	return m;
 }
 
@@ -261,35 +343,39 @@ void route_match_free(struct route_match **m)
 	if (!*m)
 		return;
 	pcre2_match_data_free((*m)->data);
+	pcre2_match_context_free((*m)->context);
+	pcre2_jit_stack_free((*m)->stack);
 	free(*m);
 	*m = NULL;
 }
 
-/* ---- finding ----------------------------------------------------------------------- */
-
-static bool host_matches(struct slice pattern, struct slice host, bool wildcard)
+const char *route_match_reason(struct route_match *m)
 {
-	/* IPv6 literals come without their brackets. */
-	if (pattern.length > 2 && pattern.data[0] == '[' && pattern.data[pattern.length - 1] == ']')
-		pattern = (struct slice){pattern.data + 1, pattern.length - 2};
-	if (!wildcard)
-		return slice_equal_nocase(pattern, host);
-	/* "*.example.com" covers every name below, not example.com itself. */
-	return pattern.length > 2 && host.length > pattern.length - 1 &&
-	       slice_equal_nocase(slice_from(pattern, 1), slice_from(host, host.length - (pattern.length - 1)));
+	if (pcre2_get_error_message(m->error, (PCRE2_UCHAR *)m->reason, sizeof m->reason) < 0)
+		return "unknown error";
+	return m->reason;
 }
+
+/* ---- finding ----------------------------------------------------------------------- */
 
 static bool takes_host(const struct entry *e, enum host_kind kind, struct slice host)
 {
 	if (kind == HOST_ANY || e->host_count == 0)
 		return kind == HOST_ANY && e->host_count == 0;
-	for (size_t i = 0; i < e->host_count; i++) {
-		struct slice pattern = slice_of(e->hosts[i]);
-		bool wildcard = pattern.length && pattern.data[0] == '*';
-		if (wildcard == (kind == HOST_WILDCARD) && host_matches(pattern, host, wildcard))
+	for (size_t i = 0; i < e->host_count; i++)
+		if (e->hosts[i].wildcard == (kind == HOST_WILDCARD) && route_host_matches(&e->hosts[i], host))
 			return true;
-	}
 	return false;
+}
+
+/* An expression that gives up (match limit, memory) has said neither yes nor no. It counts as a match, so that no
+ * route behind it is asked, which may be the open one behind a locked one; route_find then fails. */
+static bool takes_regex(const pcre2_code *regex, struct route_match *m, struct slice path)
+{
+	int result = pcre2_match(regex, (PCRE2_SPTR)path.data, path.length, 0, 0, m->data, m->context);
+	if (result < 0 && result != PCRE2_ERROR_NOMATCH)
+		m->error = result;
+	return result != PCRE2_ERROR_NOMATCH;
 }
 
 static bool takes_path(const struct entry *e, struct route_match *m, struct slice path)
@@ -298,19 +384,11 @@ static bool takes_path(const struct entry *e, struct route_match *m, struct slic
 	case PATH_EXACT:
 		return slice_equal(e->path, path);
 	case PATH_REGEX:
-		return pcre2_match(e->regex, (PCRE2_SPTR)path.data, path.length, 0, 0, m->data, NULL) >= 0;
+		return takes_regex(e->regex, m, path);
 	default:
 		return slice_starts(path, e->path) &&
 		       (path.length == e->path.length || path.data[e->path.length] == '/');
 	}
-}
-
-static bool takes_method(const struct entry *e, struct slice method)
-{
-	for (size_t i = 0; i < e->method_count; i++)
-		if (slice_equal(e->methods[i], method))
-			return true;
-	return false;
 }
 
 /* Better in the order of the contract: exact, then regular expressions as they stand, then the longest prefix. */
@@ -340,10 +418,15 @@ enum route_verdict route_find(const struct routes *routes, struct route_match *m
         struct slice path, struct slice method, const struct route **ret)
 {
 	const struct entry *found = NULL;
+	host = route_host_asked(host);
+	m->error = 0;
 	for (int kind = HOST_EXACT; !found && kind < HOST_KINDS; kind++)
 		found = find_for_host(routes, m, listener, (enum host_kind)kind, host, path);
 	if (!found)
 		return ROUTE_NOT_FOUND;
 	*ret = &found->route;
-	return takes_method(found, method) ? ROUTE_FOUND : ROUTE_METHOD_REFUSED;
+	/* An exact path may still have been better than the expression that gave up. */
+	if (found->kind == PATH_REGEX && m->error)
+		return ROUTE_FAILED;
+	return route_methods_have(&found->methods, method) ? ROUTE_FOUND : ROUTE_METHOD_REFUSED;
 }

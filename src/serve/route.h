@@ -37,11 +37,14 @@ const struct route *routes_at(const struct routes *, size_t index);
 /* One a loop; NULL when memory is short. */
 struct route_match *route_match_create(const struct routes *);
 void route_match_free(struct route_match **);
+/* After ROUTE_FAILED: why; valid until the next call. */
+const char *route_match_reason(struct route_match *);
 
-enum route_verdict { ROUTE_FOUND, ROUTE_NOT_FOUND, ROUTE_METHOD_REFUSED };
+enum route_verdict { ROUTE_FOUND, ROUTE_NOT_FOUND, ROUTE_METHOD_REFUSED, ROUTE_FAILED };
 
 /* Host exact, then wildcard, then none; within it "=", then regular expressions in file order, then the longest prefix.
- * ROUTE_METHOD_REFUSED: *ret is the route that would serve other methods. `host` without port. */
+ * ROUTE_METHOD_REFUSED: *ret is the route that would serve other methods. ROUTE_FAILED: *ret is the one whose regular
+ * expression came to no result; no later one was asked. `host` without port. */
 enum route_verdict route_find(const struct routes *, struct route_match *, unsigned listener, struct slice host,
         struct slice path, struct slice method, const struct route **ret);
 

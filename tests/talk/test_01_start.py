@@ -158,6 +158,24 @@ def test_an_override_of_an_unknown_key_suggests_the_right_one(tmp_path):
 # ---- faults with their place
 
 
+@pytest.mark.parametrize("setting, words", [
+    ("host = a.test:80", ("host: ", '"a.test:80"', "*.example.com")),
+    ("path = /a//b", ("path: ", '"/a//b"', "write /a/b")),
+    ("path = = /caf\xe9", ("path: ", "write = /caf%C3%A9")),
+    ("methods = get", ("methods: ", "get", "GET, HEAD")),
+    ("methods = TRACE", ("methods: ", "TRACE", "GET, HEAD")),
+])
+def test_a_route_that_no_request_can_match_is_a_fault(tmp_path, setting, words):
+    one_fault(tmp_path, f"[route x]\nhandler = respond\n{setting}\n", 3, "[route x] ", *words)
+
+
+def test_a_route_that_stands_twice_is_a_fault_also_across_files(tmp_path):
+    write(tmp_path, "[route b]\nhandler = static\nroot = /\npath = /x/\n", "more.ini")
+    lines = faults_of(tmp_path, "[server]\ninclude = more.ini\n[route a]\nhandler = respond\npath = /x\n")
+    assert len(lines) == 1 and lines[0].startswith(f"{tmp_path}/more.ini:4: [route b] path: "), lines
+    assert f"[route a] at {tmp_path}/m.ini:3 " in lines[0], lines
+
+
 def test_an_unknown_handler_is_one_fault_with_its_place(tmp_path):
     one_fault(tmp_path, "[route x]\npath = /\nhandler = statik\n", 3, "[route x] handler: ", "statik", "static")
 

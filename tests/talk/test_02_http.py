@@ -147,6 +147,16 @@ def test_trace_and_connect_are_405(server, method):
         assert "Allow" in answer.fields
 
 
+@pytest.mark.parametrize("target, allowed", [("/healthz", {"GET", "HEAD"}), ("/healthz/../ok?x", None), ("/nowhere-at-all", None)])
+def test_trace_allows_what_the_route_serves(server, target, allowed):
+    with server.connect() as client:
+        answer = client.ask("TRACE", target)
+        assert answer.status == 405, answer
+        told = {part.strip() for part in answer["Allow"].split(",")}
+        assert told == (allowed or {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+        assert client.get("/ok").status == 200
+
+
 @pytest.mark.parametrize("method", ["FLY", "get", "GETT", "G", "M-SEARCHX"])
 def test_an_unknown_method_is_501(server, method):
     with server.connect() as client:

@@ -103,7 +103,8 @@ def test_a_host_that_is_no_authority_is_400(vhosts, host):
 
 @pytest.mark.parametrize("host, body", [("a.test", b"a"), ("A.TEST", b"a"), ("a.test:1234", b"a"), ("b.test", b"b"),
                                         ("x.wild.test", b"b"), ("x.y.wild.test", b"b"), ("deep.wild.test", b"deep"),
-                                        ("nobody.test", b"none"), ("wild.test", b"none")])
+                                        ("a.test.", b"a"), ("A.test.:1234", b"a"), ("x.wild.test.", b"b"),
+                                        ("nobody.test", b"none"), ("a.test..", b"none"), (".", b"none"), ("wild.test", b"none")])
 def test_exact_hosts_then_wildcards_then_none(vhosts, host, body):
     taken = raw(vhosts, request("GET", "/x", host=host))
     assert (taken.status, taken.body) == (200, body), taken
@@ -172,6 +173,30 @@ def test_the_route_that_fits_best_serves(paths, path, body):
 @pytest.mark.parametrize("path", ["/..", "/../x", "/%2e%2e/x", "/a/../../x", "/./../x", "/a/%2e%2e/%2e%2e"])
 def test_above_the_root_is_400(paths, path):
     assert paths.get(path).status == 400
+
+
+LOCKED = """
+[listener main]
+bind = $bind
+[route locked]
+path = ~ ^/evil/((a+)+$$|.*!$$)
+handler = respond
+status = 403
+body = locked
+[route all]
+path = /
+handler = respond
+body = all
+"""
+
+
+def test_a_regex_that_comes_to_no_result_opens_no_other_route(serve):
+    server = serve(LOCKED)
+    assert server.get("/evil/x!").status == 403
+    assert server.get("/evil/" + "a" * 6 + "!").status == 403
+    assert server.get("/evil/" + "a" * 40 + "!").status == 500
+    assert server.get("/evil/x").body == b"all"
+    server.wait_log("route locked: path: regular expression came to no result: match limit exceeded")
 
 
 # ---- forwarding
@@ -243,6 +268,13 @@ def test_absolute_form_is_forwarded_with_its_authority_as_host(forward, ups):
         assert ups["pub"].requests[0]["Host"] == "a.test"
     else:
         assert taken.status == 400 and ups["pub"].requests == []
+
+
+@pytest.mark.parametrize("host", ["a.test.", "A.test.:8080"])
+def test_a_final_dot_of_host_goes_to_the_upstream(serve, ups, host):
+    server = serve(FORWARD.replace("path = /pub", "path = /pub\nhost = a.test"), **ups)
+    assert raw(server, request("GET", "/pub/x", host=host)).status == 200
+    assert ups["pub"].requests[0]["Host"] == host
 
 
 @pytest.mark.case("TGT-03")

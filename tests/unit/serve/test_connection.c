@@ -108,6 +108,8 @@ static void test_connection_refuses_what_is_no_request(void **state)
 	        {"GET /../x HTTP/1.1\r\nHost: a\r\n\r\n", "400"},
 	        {"BREW /whole HTTP/1.1\r\nHost: a\r\n\r\n", "501"},
 	        {"TRACE /whole HTTP/1.1\r\nHost: a\r\n\r\n", "405"},
+	        {"TRACE /nowhere HTTP/1.1\r\nHost: a\r\n\r\n", "405"},
+	        {"CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n", "405"},
 	        {"GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n", "404"},
 	        {"PUT /whole HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", "405"},
 	        {"GET /whole HTTP/3.0\r\nHost: a\r\n\r\n", "505"},
