@@ -213,6 +213,11 @@ def test_a_proxy_route_without_its_upstream_is_a_fault(tmp_path):
     one_fault(tmp_path, "[route x]\npath = /\nhandler = proxy\nupstream = app\n", 4, "[route x] upstream: ", "app")
 
 
+@pytest.mark.parametrize("server", ["127.0.0.1:0", "127.0.0.1:80 weight=2 weight=3"])
+def test_a_server_without_port_or_with_two_weights_is_a_fault(tmp_path, server):
+    one_fault(tmp_path, f"[upstream a]\nserver = {server}\n", 2, "[upstream a] server: ")
+
+
 def test_an_unknown_user_is_a_fault(tmp_path):
     one_fault(tmp_path, "[server]\nuser = nobody-of-that-name\n", 2, "[server] user: ", "nobody-of-that-name")
 
