@@ -391,6 +391,7 @@ void mlserve_answer_error(struct mlserve_exchange *x, unsigned status, struct sl
 	size_t length = error_page_write(page, status, x->error_reason, id, json);
 	mlserve_answer_begin(x, status, (int64_t)length);
 	mlserve_answer_field(x, "Content-Type", json ? SLICE("application/json") : SLICE("text/html; charset=utf-8"));
+	mlserve_answer_field(x, "Vary", SLICE("Accept")); /* whatever was chosen (RFC 9110 12.5.5) */
 	mlserve_answer_field(x, "X-Request-Id", id);
 	mlserve_answer_fields(x, fields);
 	mlserve_answer_memory(x, page, length, NULL, NULL); /* is copied: ERROR_PAGE_BYTES <= COPY_BYTES */

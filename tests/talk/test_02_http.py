@@ -283,6 +283,12 @@ def test_error_pages_are_json_for_programs(client, accept):
     assert answer["X-Request-Id"] in answer.body.decode()
 
 
+@pytest.mark.parametrize("fields", [(), ("Accept: text/html",), ("Accept: application/json",)])
+def test_error_pages_tell_caches_that_accept_chose_them(client, fields):
+    assert client.get("/nope", *fields)["Vary"] == "Accept"
+    assert client.ask("HEAD", "/nope", *fields)["Vary"] == "Accept"
+
+
 def test_every_error_has_a_request_id_of_its_own(client):
     ids = [client.get("/nope")["X-Request-Id"] for _ in range(50)]
     assert len(set(ids)) == 50
