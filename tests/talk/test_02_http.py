@@ -295,6 +295,19 @@ def test_every_error_has_a_request_id_of_its_own(client):
     assert all(re.fullmatch(r"[A-Za-z0-9_-]{8,64}", id_) for id_ in ids)
 
 
+def test_refusals_are_logged_at_debug_with_id_and_limit(serve):
+    server = serve(CONF, arguments=("-o", "log.level=debug"))
+    for bytes_, line in (
+        (request("POST", "/ok", "Content-Length: 65537"), r": 413: .*\b65537\b.*\b65536\b"),
+        (request("GET", "/" + "x" * 9000), r": 414: .*\b8192\b"),
+        (request("GET", "/ok", "C: " + "x" * 40000), r": 431: .*\b32768\b"),
+    ):
+        with server.connect() as client:
+            client.send(bytes_)
+            id_ = client.response()["X-Request-Id"]
+        server.wait_log(rf" debug: \S+{line}.* \(request {id_}\)$")
+
+
 def test_an_error_page_does_not_echo_markup_of_the_request(client):
     answer = client.get("/%3Cscript%3Ealert(1)%3C/script%3E?<b>".replace("<b>", "%3Cb%3E"), "Accept: text/html")
     assert answer.status == 404 and b"<script" not in answer.body
