@@ -2,6 +2,7 @@ noinst_LIBRARIES += src/app/libapp.a
 src_app_libapp_a_SOURCES = \
 	src/app/accept_set.c src/app/accept_set.h \
 	src/app/acceptor.c src/app/acceptor.h \
+	src/app/claims.c src/app/claims.h \
 	src/app/command_line.c src/app/command_line.h \
 	src/app/commands.c src/app/commands.h \
 	src/app/cpus.c src/app/cpus.h \

@@ -52,6 +52,9 @@ const struct mlserve_settings *config_find(const struct config *, enum config_ki
 bool config_is_sound(const struct mlserve_settings *);
 const char *config_name(const struct mlserve_settings *); /* "" for sections without a name */
 size_t config_index(const struct mlserve_settings *);     /* among those of its kind */
+/* Where a value of a list comes from, or its section when it is the default: the file, and *ret_line, 0 for none. For
+ * faults that name another value than their own. */
+const char *config_place(const struct mlserve_settings *, const char *name, size_t item, int *ret_line);
 
 /* -T: the effective configuration as an INI that loads to the same. */
 void config_print(const struct config *, FILE *);

@@ -79,3 +79,10 @@ void mlserve_setting_fault(const struct mlserve_settings *s, const char *name, s
 	if (length >= 0)
 		free(text);
 }
+
+const char *config_place(const struct mlserve_settings *s, const char *name, size_t item, int *ret_line)
+{
+	struct place place = settings_place(s, get(s, name), item);
+	*ret_line = place.line;
+	return place.file;
+}

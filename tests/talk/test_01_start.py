@@ -218,6 +218,19 @@ def test_a_server_without_port_or_with_two_weights_is_a_fault(tmp_path, server):
     one_fault(tmp_path, f"[upstream a]\nserver = {server}\n", 2, "[upstream a] server: ")
 
 
+@pytest.mark.parametrize("accept", ["central", "reuseport", "sharded-ports"])
+def test_one_address_for_two_listeners_is_a_fault_that_names_both(tmp_path, accept):
+    text = "".join(f"[listener {name}]\nbind = 127.0.0.1:8123\naccept = {accept}\n" for name in "ab")
+    one_fault(tmp_path, text, 5, "[listener b] bind: ", "[listener a]", f"{tmp_path}/m.ini:2", "127.0.0.1:8123")
+    started = run("-c", write(tmp_path, text))
+    assert started.returncode == 1 and "[listener b] bind: " in started.stderr
+
+
+def test_port_0_is_another_port_each_time(tmp_path):
+    done = check(tmp_path, "[listener a]\nbind = 127.0.0.1:0\nbind = 127.0.0.1:0\n[listener b]\nbind = 127.0.0.1:0\n")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_an_unknown_user_is_a_fault(tmp_path):
     one_fault(tmp_path, "[server]\nuser = nobody-of-that-name\n", 2, "[server] user: ", "nobody-of-that-name")
 

@@ -11,6 +11,7 @@ from talk.client import Client, request
 from talk.config import config
 from talk.ports import free_port, free_ports
 from talk.process import cpu_share
+from talk.server import run
 from talk.settings import allow
 from talk.upstream import answering, answer
 
@@ -145,6 +146,18 @@ def test_reuseport_serves_and_uses_more_than_one_loop(make):
     assert sum(spread) == 64 and sum(count > 0 for count in spread) >= 3, spread
     assert collections.Counter(loops_of(clients)) == {loop: count for loop, count in enumerate(spread) if count}
     assert server.health()["acceptor"]["accept"] == "reuseport"
+
+
+def test_reuseport_shares_its_port_among_its_loops_only(make):
+    """A second server of the same user would get a part of the connections."""
+    server = make(loops=2, listener="accept = reuseport")
+    second = run("-c", server.ini, "-o", f"listener.control.bind=127.0.0.1:{free_port()}")
+    assert second.returncode == 3 and f"127.0.0.1:{server.port}" in second.stderr, second
+    opened(server, 64)
+    assert min(counts(server)) > 0
+    server.stop()
+    again = make(loops=2, listener="accept = reuseport", port=server.port)
+    assert again.get("/ok").body == b"ok"
 
 
 def test_sharded_ports_give_each_loop_its_port(make):
