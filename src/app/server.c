@@ -277,8 +277,12 @@ static int open_log(const struct server *s)
 {
 	const struct mlserve_settings *log = config_only(s->config, CONFIG_LOG);
 	const char *path = mlserve_setting_text(log, "error");
-	int error = log_open(
-	        strcmp(path, "stderr") == 0 ? NULL : path, (enum log_level)mlserve_setting_number(log, "level"));
+	enum log_level level = (enum log_level)mlserve_setting_number(log, "level");
+	int error;
+	if (strcmp(path, "syslog") == 0)
+		error = log_open_syslog(LOG_SYSLOG_PATH, level);
+	else
+		error = log_open(strcmp(path, "stderr") == 0 ? NULL : path, level);
 	return error ? refuse("log %s: %s", path, strerror(-error)) : EXIT_DONE;
 }
 

@@ -2,6 +2,7 @@
 import os
 import re
 import socket
+import subprocess
 
 import pytest
 
@@ -10,6 +11,7 @@ from talk.client import Client
 from talk.ports import free_port
 from talk.process import children
 from talk.server import run
+from talk.settings import allow
 
 HELLO = """
 [server]
@@ -377,6 +379,37 @@ def test_port_0_is_chosen_and_reported(serve):
     port = int(server.wait_log(r"listening on .*\b127\.0\.0\.1:(\d+)")[1])
     assert port > 0
     assert server.get("/hello", address=("127.0.0.1", port)).body == b"hello"
+
+
+# A /dev of its own for the server, in which log is the socket $1; the rest are commands.
+PRIVATE_DEV = """mkdir "$0/dev" && mount --rbind /dev "$0/dev" && mount -t tmpfs none /dev && ln -s "$0/log" /dev/log &&
+for name in null urandom random; do : >/dev/$name && mount --bind "$0/dev/$name" /dev/$name || exit; done; exec "$@\""""
+
+
+def test_log_lines_go_to_syslog(serve):
+    server = serve(HELLO + "[log]\nerror = syslog\n", start=False)
+    private = ["unshare", "-m", "sh", "-c", PRIVATE_DEV, str(server.dir)]
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as daemon:
+        daemon.bind(str(server.dir / "log"))
+        tried = subprocess.run([*private, "true"], capture_output=True, text=True)
+        if tried.returncode:
+            pytest.skip(f"no private /dev/log can be had: {tried.stderr.strip()}")
+        (server.dir / "dev").rmdir()
+        server.wrap = private
+        server.start()
+        daemon.settimeout(allow(10))
+        while b"listening on" not in (line := daemon.recv(8192)):
+            pass
+    assert re.fullmatch(rb"<30>[A-Z][a-z]{2} [ 123]\d \d\d:\d\d:\d\d mlserve\[%d\]: mlserve .*" % server.pid, line), line
+    assert "listening on" not in server.log and not (server.dir / "syslog").exists()
+
+
+def test_log_lines_that_no_syslog_takes_go_to_stderr(serve):
+    if os.path.exists("/dev/log"):
+        pytest.skip("this machine has a /dev/log")
+    server = serve(HELLO + "[log]\nerror = syslog\n")
+    server.wait_log(r" info: mlserve .* listening on ")
+    assert not (server.dir / "syslog").exists()
 
 
 def test_several_binds_of_a_listener_all_serve(serve):
