@@ -138,7 +138,7 @@ static bool start_control(struct server *s)
 	        context_init(&s->control_context, &s->control, s->routes, &s->view, NULL, s->listeners.max_fields);
 	if (!s->control_serves)
 		return false;
-	error = accept_set_init(&s->control_accepts, &s->control, &s->view.acceptor, s->listeners.socket_count);
+	error = accept_set_init(&s->control_accepts, &s->control, &s->view.control_acceptor, s->listeners.socket_count);
 	s->control_accepts.take = take_control;
 	s->control_accepts.owner = s;
 	for (size_t i = 0; !error && i < s->listeners.socket_count; i++)

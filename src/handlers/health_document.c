@@ -182,6 +182,12 @@ static void write_acceptor(const struct server_view *v, struct json *j)
 	write_counter(j, "refused", &v->acceptor.refused);
 	write_counter(j, "queue_full", &v->acceptor.queue_full);
 	json_end(j);
+	/* Apart, so that what was accepted is the sum of what the loops accepted. */
+	json_object(j, "control");
+	write_counter(j, "accepted", &v->control_acceptor.accepted);
+	write_counter(j, "errors", &v->control_acceptor.errors);
+	write_counter(j, "refused", &v->control_acceptor.refused);
+	json_end(j);
 }
 
 static void write_executor(const struct server_view *v, struct json *j)

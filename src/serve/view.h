@@ -33,6 +33,7 @@ struct server_view {
 	atomic_int phase;      /* enum server_phase; by the control thread */
 	const char *accept, *dispatch;
 	struct acceptor_figures acceptor;
+	struct acceptor_figures control_acceptor; /* of control listeners, by the control thread */
 	struct executor *executor;
 	int64_t stall_threshold_ns;
 	/* The acceptor stopped accepting until a loop takes or closes something; whoever clears it posts acceptor_wake.

@@ -113,7 +113,7 @@ static void test_health_document_has_every_key_in_its_order(void **state)
 	        "{\"status\":\"\",\"warnings\":[],\"version\":\"\",\"pid\":0,\"uptime_s\":0,\"generation\":0,"
 	        "\"loops_configured\":0,\"loops_running\":0,\"cpus_available\":0,"
 	        "\"acceptor\":{\"accept\":\"\",\"dispatch\":\"\",\"accepted\":0,\"errors\":0,\"refused\":0,\"queue_"
-	        "full\":0},"
+	        "full\":0},\"control\":{\"accepted\":0,\"errors\":0,\"refused\":0},"
 	        "\"loops\":[%s,%s,%s],\"imbalance\":{\"requests\":0,\"busy\":0},"
 	        "\"executor\":{\"threads\":0,\"active\":0,\"queued\":0,\"rejected\":0},\"upstreams\":{}}",
 	        loop_shape, loop_shape, loop_shape);
