@@ -68,6 +68,11 @@ static void write_warnings(const struct health *h, struct json *j)
 		        h->view->cpus_available == 1 ? "" : "s");
 		json_text(j, NULL, slice_of(text));
 	}
+	if (server_view_limit_holds(h->view)) {
+		snprintf(text, sizeof text, "all %llu connections of max_connections are open: new ones wait",
+		        (unsigned long long)h->view->max_connections);
+		json_text(j, NULL, slice_of(text));
+	}
 	for (unsigned i = 0; i < h->loop_count; i++)
 		warn_of_loop(h, i, j);
 	health_warn_of_upstreams(h->view, j);

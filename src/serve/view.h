@@ -40,7 +40,9 @@ struct server_view {
 	 */
 	alignas(64) atomic_bool acceptor_waits;
 	void (*wake_acceptor)(struct server_view *);
-	void *upstreams; /* struct groups of upstream/group.h: this room does not know it */
+	atomic_uint limit_waits;              /* threads that hold a new connection back because of max_connections */
+	atomic_int_least64_t limit_warned_ns; /* when that was logged last; 0: never */
+	void *upstreams;                      /* struct groups of upstream/group.h: this room does not know it */
 };
 
 /* Any thread: connections assigned to the loop that it has not taken yet. */
@@ -69,6 +71,18 @@ static inline uint64_t server_view_connections(const struct server_view *view)
 	for (unsigned i = 0; i < view->loop_count; i++)
 		open += loop_view_connections(&view->loops[i]);
 	return (uint64_t)open;
+}
+
+static inline bool server_view_is_full(const struct server_view *view)
+{
+	return server_view_connections(view) >= view->max_connections;
+}
+
+/* Any thread: whether new connections wait for others to be closed. Whoever waits may hear of room a little later than
+ * there is some. */
+static inline bool server_view_limit_holds(const struct server_view *view)
+{
+	return atomic_load_explicit(&view->limit_waits, memory_order_relaxed) && server_view_is_full(view);
 }
 
 /* The loop's thread, after it took or closed a connection or began to run. */

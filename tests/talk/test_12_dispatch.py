@@ -1,6 +1,7 @@
 """Where connections go: each policy, each accept strategy, limits, and descriptors that run out."""
 import collections
 import math
+import re
 import resource
 import socket
 import time
@@ -208,6 +209,29 @@ def test_max_connections_refuses_beyond_and_recovers(make):
         assert time.monotonic() < deadline
     with server.connect() as client:
         client.expect_open()
+
+
+@pytest.mark.parametrize("accept", ["central", "reuseport"])
+def test_connections_that_wait_for_max_connections_are_seen_until_there_is_room(make, accept):
+    server = make(loops=2, server="max_connections = 4", listener=f"accept = {accept}")
+
+    def warnings():
+        return [line for line in server.health(address=control(server))["warnings"] if "max_connections" in line]
+
+    clients = opened(server, 4)
+    assert warnings() == [] and "max_connections" not in server.log, "reached, but nobody waits"
+    waiting = [server.connect() for _ in range(3)]
+    server.wait_log(r" warn: max_connections: all 4 connections ")
+    deadline = time.monotonic() + allow(10)
+    while not warnings():
+        assert time.monotonic() < deadline
+    assert re.search(r"\b4\b", warnings()[0])
+    for client in clients[:3]:
+        client.close()
+    for client in waiting:
+        client.expect_open()
+    assert warnings() == []
+    assert len(re.findall("max_connections", server.log)) == 1, server.log
 
 
 @pytest.mark.case("ACC-01")

@@ -268,6 +268,22 @@ static void test_health_warns_of_more_loops_than_cpus(void **state)
 	assert_has(&a, "\"status\":\"ok\",\"warnings\":[\"3 loops share 1 available CPU\"],");
 }
 
+static void test_health_warns_while_connections_wait_for_the_limit(void **state)
+{
+	struct fixture *f = *state;
+	atomic_store(&f->views[1].opened, 7);
+	f->h.view.max_connections = 7;
+	struct answer a = get(f, "/healthz");
+	assert_has(&a, "\"status\":\"ok\",\"warnings\":[],");
+	atomic_store(&f->h.view.limit_waits, 1);
+	a = get(f, "/healthz");
+	assert_has(&a,
+	        "\"status\":\"ok\",\"warnings\":[\"all 7 connections of max_connections are open: new ones wait\"],");
+	atomic_store(&f->views[1].closed, 2);
+	a = get(f, "/healthz");
+	assert_has(&a, "\"status\":\"ok\",\"warnings\":[],");
+}
+
 static void test_health_shows_detail_to_those_it_is_for(void **state)
 {
 	struct fixture *f = *state;
@@ -421,6 +437,7 @@ int main(void)
 	        TEST(test_health_is_not_ready_while_starting_or_draining),
 	        TEST(test_health_of_a_loop_that_still_starts_is_no_trouble),
 	        TEST(test_health_warns_of_more_loops_than_cpus),
+	        TEST(test_health_warns_while_connections_wait_for_the_limit),
 	        TEST(test_health_shows_detail_to_those_it_is_for),
 	        TEST(test_health_answers_head),
 	        TEST(test_health_document_grows_with_its_loops),
