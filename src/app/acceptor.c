@@ -1,5 +1,6 @@
 /* The acceptor thread. */
 #include "app/acceptor.h"
+#include "app/connection_limit.h"
 #include "base/check.h"
 #include "base/log.h"
 #include <errno.h>
@@ -44,8 +45,11 @@ static bool place(struct acceptor *a, const struct listener_settings *listener, 
 
 static bool try_once(struct acceptor *a, const struct listener_settings *listener, int fd, const struct address *peer)
 {
-	return (a->accepts.finishing || server_view_connections(a->server) < a->server->max_connections) &&
-	       place(a, listener, fd, peer);
+	if (a->accepts.finishing)
+		connection_limit_leave(a->server, &a->waits_for_limit);
+	else if (!connection_limit_has_room(a->server, &a->waits_for_limit))
+		return false;
+	return place(a, listener, fd, peer);
 }
 
 static bool take(struct accept_set *s, const struct listener_settings *listener, int fd, const struct address *peer)

@@ -24,6 +24,7 @@ struct acceptor {
 	atomic_bool wake_posted;
 	pthread_t thread;
 	bool made, joinable;
+	bool waits_for_limit; /* see connection_limit.h */
 };
 
 /* Control thread; workers, server, control and finished are set before. 0 or a negative errno. */

@@ -57,6 +57,7 @@ static int act_on(
 	bool prepared = server_prepare(server, config, handlers_find, handlers, faults) && faults->count == 0;
 	if (prepared && c->command == COMMAND_PRINT)
 		config_print(config, stdout);
+	server->is_quiet = c->quiet;
 	if (prepared)
 		code = c->command == COMMAND_SERVE ? server_run(server) : EXIT_DONE;
 	server_fini(server);

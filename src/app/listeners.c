@@ -1,5 +1,6 @@
 /* From [listener] sections to open sockets. */
 #include "app/listeners.h"
+#include "app/claims.h"
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/fd.h"
@@ -70,38 +71,18 @@ static struct listener_socket *add(struct listeners *l, const struct listener_so
 	return &l->sockets[l->socket_count++];
 }
 
-static uint16_t port_of(const struct endpoint *e)
-{
-	switch (e->to.any.sa_family) {
-	case AF_INET:
-		return ntohs(e->to.v4.sin_port);
-	case AF_INET6:
-		return ntohs(e->to.v6.sin6_port);
-	default:
-		return 0;
-	}
-}
-
-static void set_port(struct endpoint *e, uint16_t port)
-{
-	if (e->to.any.sa_family == AF_INET)
-		e->to.v4.sin_port = htons(port);
-	else if (e->to.any.sa_family == AF_INET6)
-		e->to.v6.sin6_port = htons(port);
-}
-
 /* One socket a loop, on one port or on a row of ports. */
 static bool add_for_loops(
         struct listeners *l, struct listener_socket socket, enum config_accept accept, unsigned loop_count)
 {
-	uint16_t port = port_of(&socket.endpoint);
+	uint16_t port = endpoint_port(&socket.endpoint);
 	for (unsigned i = 0; i < loop_count; i++) {
 		socket.for_loop = (int)i;
 		if (accept == CONFIG_ACCEPT_REUSEPORT) {
-			socket.flags = LISTENER_REUSEPORT;
+			socket.flags = LISTENER_REUSEPORT | (i == 0 ? LISTENER_FIRST : 0);
 			socket.shares_port = i > 0 && port == 0;
 		} else {
-			set_port(&socket.endpoint, (uint16_t)(port + i));
+			endpoint_set_port(&socket.endpoint, (uint16_t)(port + i));
 		}
 		if (!add(l, &socket))
 			return false;
@@ -112,7 +93,7 @@ static bool add_for_loops(
 /* NULL, or why this way of accepting does not fit the address. */
 static const char *unfit(const struct listener_socket *socket, enum config_accept accept, unsigned loop_count)
 {
-	uint16_t port = port_of(&socket->endpoint);
+	uint16_t port = endpoint_port(&socket->endpoint);
 	if (accept == CONFIG_ACCEPT_CENTRAL)
 		return NULL;
 	if (socket->passed_name)
@@ -124,8 +105,18 @@ static const char *unfit(const struct listener_socket *socket, enum config_accep
 	return NULL;
 }
 
-static bool read_bind(
-        struct listeners *l, const struct mlserve_settings *s, size_t item, const char *bind, unsigned loop_count)
+static bool claim(struct claims *claims, const struct listener_socket *socket, const struct mlserve_settings *s,
+        size_t item, unsigned port_count)
+{
+	return claims_add(claims, &(struct claim){.settings = s,
+	                                  .item = item,
+	                                  .passed_name = socket->passed_name,
+	                                  .endpoint = socket->endpoint,
+	                                  .port_count = port_count});
+}
+
+static bool read_bind(struct listeners *l, struct claims *claims, const struct mlserve_settings *s, size_t item,
+        const char *bind, unsigned loop_count)
 {
 	enum config_accept accept = (enum config_accept)mlserve_setting_number(s, "accept");
 	bool control = mlserve_setting_number(s, "served_by") == CONFIG_SERVED_BY_CONTROL;
@@ -145,6 +136,8 @@ static bool read_bind(
 		mlserve_setting_fault(s, "bind", item, "%s: %s", bind, reason);
 		return false;
 	}
+	if (!claim(claims, &socket, s, item, accept == CONFIG_ACCEPT_SHARDED_PORTS ? loop_count : 1))
+		return false;
 	socket.for_loop = control ? SOCKET_FOR_CONTROL : SOCKET_FOR_ACCEPTOR;
 	if (accept != CONFIG_ACCEPT_CENTRAL)
 		return add_for_loops(l, socket, accept, loop_count);
@@ -155,6 +148,7 @@ bool listeners_init(struct listeners *l, const struct config *config, unsigned l
 {
 	size_t count = config_count(config, CONFIG_LISTENER);
 	bool fine = true, loops_seen = false;
+	struct claims claims = {0};
 	*l = (struct listeners){.settings = calloc(count + 1, sizeof *l->settings), .settings_count = count};
 	if (!l->settings)
 		return false;
@@ -166,12 +160,13 @@ bool listeners_init(struct listeners *l, const struct config *config, unsigned l
 		if (l->settings[i].max_fields > l->max_fields)
 			l->max_fields = l->settings[i].max_fields;
 		for (size_t b = 0; b < bind_count; b++)
-			fine = read_bind(l, s, b, binds[b], loop_count) && fine;
+			fine = read_bind(l, &claims, s, b, binds[b], loop_count) && fine;
 		if (!loops_seen && mlserve_setting_number(s, "served_by") == CONFIG_SERVED_BY_LOOPS) {
 			l->accept = (enum config_accept)mlserve_setting_number(s, "accept");
 			loops_seen = true;
 		}
 	}
+	claims_fini(&claims);
 	return fine;
 }
 
@@ -236,7 +231,7 @@ bool listeners_open(struct listeners *l, char *error, size_t error_bytes)
 		struct listener_socket *s = &l->sockets[i];
 		char address[ENDPOINT_TEXT_BYTES];
 		if (s->shares_port)
-			set_port(&s->endpoint, port_of(&l->sockets[i - 1].endpoint));
+			endpoint_set_port(&s->endpoint, endpoint_port(&l->sockets[i - 1].endpoint));
 		address_of_socket(s, address);
 		int result = open_one(l, i);
 		if (result < 0) {

@@ -15,7 +15,7 @@ struct listener_socket {
 	struct endpoint endpoint;
 	const char *passed_name; /* of systemd's, or NULL */
 	int backlog;
-	unsigned flags;   /* LISTENER_REUSEPORT */
+	unsigned flags;   /* LISTENER_REUSEPORT, LISTENER_FIRST */
 	bool shares_port; /* that of the socket before it, when it was 0 */
 	dev_t device;     /* of a unix socket's file, so that only our own is removed */
 	ino_t inode;

@@ -138,7 +138,7 @@ static bool start_control(struct server *s)
 	        context_init(&s->control_context, &s->control, s->routes, &s->view, NULL, s->listeners.max_fields);
 	if (!s->control_serves)
 		return false;
-	error = accept_set_init(&s->control_accepts, &s->control, &s->view.acceptor, s->listeners.socket_count);
+	error = accept_set_init(&s->control_accepts, &s->control, &s->view.control_acceptor, s->listeners.socket_count);
 	s->control_accepts.take = take_control;
 	s->control_accepts.owner = s;
 	for (size_t i = 0; !error && i < s->listeners.socket_count; i++)
@@ -277,8 +277,12 @@ static int open_log(const struct server *s)
 {
 	const struct mlserve_settings *log = config_only(s->config, CONFIG_LOG);
 	const char *path = mlserve_setting_text(log, "error");
-	int error = log_open(
-	        strcmp(path, "stderr") == 0 ? NULL : path, (enum log_level)mlserve_setting_number(log, "level"));
+	enum log_level level = s->is_quiet ? LOG_LEVEL_ERROR : (enum log_level)mlserve_setting_number(log, "level");
+	int error;
+	if (strcmp(path, "syslog") == 0)
+		error = log_open_syslog(LOG_SYSLOG_PATH, level);
+	else
+		error = log_open(strcmp(path, "stderr") == 0 ? NULL : path, level);
 	return error ? refuse("log %s: %s", path, strerror(-error)) : EXIT_DONE;
 }
 

@@ -34,6 +34,7 @@ struct server {
 	unsigned ended; /* workers whose thread ended or never started */
 	unsigned shutdown_step;
 	bool acceptor_done, gave_up, control_draining, failed;
+	bool is_quiet; /* logs errors only, whatever the configuration says */
 	int pid_fd;
 	const char *pid_path;
 };

@@ -1,5 +1,6 @@
 /* The thread of one loop. */
 #include "app/worker.h"
+#include "app/connection_limit.h"
 #include "base/check.h"
 #include "base/fd.h"
 #include "base/log.h"
@@ -80,7 +81,9 @@ bool worker_give(struct worker *w, const struct listener_settings *listener, int
 static bool take_own(struct accept_set *s, const struct listener_settings *listener, int fd, const struct address *peer)
 {
 	struct worker *w = s->owner;
-	if (!s->finishing && server_view_connections(w->server) >= w->server->max_connections)
+	if (s->finishing)
+		connection_limit_leave(w->server, &w->waits_for_limit);
+	else if (!connection_limit_has_room(w->server, &w->waits_for_limit))
 		return false;
 	atomic_fetch_add_explicit(&w->view->opened, 1, memory_order_relaxed);
 	connection_open(&w->context, listener, fd, peer);

@@ -26,7 +26,8 @@ struct worker {
 	sem_t begun; /* by the thread, once its state is no longer LOOP_STARTING */
 	pthread_t thread;
 	bool made, joinable, draining, cut;
-	int cpu; /* with pin_loops, else -1 */
+	bool waits_for_limit; /* see connection_limit.h */
+	int cpu;              /* with pin_loops, else -1 */
 };
 
 /* Control thread. Makes the loop; on failure it stays LOOP_STOPPED with its error in the view, and false is returned.

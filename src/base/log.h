@@ -1,5 +1,5 @@
 /*
- * The error log: one line a call, written whole by one write(2), from any thread.
+ * The error log: one line a call, written whole by one system call, from any thread.
  * A sink that is full or stuck costs lines (counted and said later), never a thread's time.
  */
 #ifndef BASE_LOG_H
@@ -9,6 +9,10 @@ enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBU
 
 /* Before other threads start. `path` NULL: stderr. Returns 0 or a negative errno (then stderr stays the sink). */
 int log_open(const char *path, enum log_level level);
+/* The same, to the syslog daemon on the datagram socket of that name (LOG_SYSLOG_PATH): facility daemon, ident mlserve.
+ * Lines for which there is no daemon go to stderr. */
+#define LOG_SYSLOG_PATH "/dev/log"
+int log_open_syslog(const char *path, enum log_level level);
 void log_close(void);
 void log_set_level(enum log_level level);
 

@@ -185,9 +185,3 @@ size_t config_index(const struct mlserve_settings *settings)
 {
 	return settings->index;
 }
-
-void config_place(const struct mlserve_settings *settings, const char **ret_file, int *ret_line)
-{
-	*ret_file = settings->place.file;
-	*ret_line = settings->place.line;
-}

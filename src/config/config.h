@@ -14,6 +14,8 @@
 
 struct config; /* opaque */
 
+enum { CONFIG_PLACE_BYTES = 4096 + 16 };
+
 enum config_kind { CONFIG_SERVER, CONFIG_LOG, CONFIG_LISTENER, CONFIG_ROUTE, CONFIG_UPSTREAM, CONFIG_KIND_COUNT };
 
 /* How routes learn of handlers, which live in a room above: the option table of the handler of that name (or .so
@@ -52,8 +54,9 @@ const struct mlserve_settings *config_find(const struct config *, enum config_ki
 bool config_is_sound(const struct mlserve_settings *);
 const char *config_name(const struct mlserve_settings *); /* "" for sections without a name */
 size_t config_index(const struct mlserve_settings *);     /* among those of its kind */
-/* Where the section begins; line 0: not in a file. */
-void config_place(const struct mlserve_settings *, const char **ret_file, int *ret_line);
+/* Where a value of a list comes from, or its section when it is the default or `name` is NULL: FILE:LINE, or FILE
+ * alone. For faults that name another place than their own. */
+void config_place(const struct mlserve_settings *, const char *name, size_t item, char to[CONFIG_PLACE_BYTES]);
 
 /* -T: the effective configuration as an INI that loads to the same. */
 void config_print(const struct config *, FILE *);

@@ -1,8 +1,11 @@
 /* Opening files, and finding those to include. */
 #include "config/files.h"
+#include "base/fd.h"
 #include "config/reader.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -46,17 +49,74 @@ static void refuse(struct files *f, const struct draft_entry *include, const cha
 		faults_add(f->draft->faults, path, 0, NULL, NULL, "%s", wrong);
 }
 
+/* NULL, or why a file of that mode is not read. The main one may come from a program, as in -c <(generator). */
+static const char *unfit(mode_t mode, bool is_main)
+{
+	switch (mode & S_IFMT) {
+	case S_IFREG:
+		return NULL;
+	case S_IFDIR:
+		return "is a directory; allowed: a file";
+	case S_IFIFO:
+		return is_main ? NULL : "is a pipe; allowed: a regular file";
+	case S_IFSOCK:
+		return "is a socket; allowed: a file";
+	default:
+		return "is a device; allowed: a file";
+	}
+}
+
+/* Looked at before it is opened, as to open a device may do something, and a pipe without a writer may hold us up for
+ * ever. NULL: *ret_wrong says why. */
+static FILE *open_file(const char *path, bool is_main, struct stat *status, const char **ret_wrong)
+{
+	*ret_wrong = NULL;
+	if (stat(path, status) < 0 || (*ret_wrong = unfit(status->st_mode, is_main)))
+		return NULL;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
+	if (!file) {
+		fd_close(&fd);
+		return NULL;
+	}
+	if (fstat(fd, status) == 0 && !(*ret_wrong = unfit(status->st_mode, is_main)))
+		return file;
+	int error = errno;
+	fclose(file);
+	errno = error;
+	return NULL;
+}
+
+/* A writer may be just about to open the pipe: it is given a moment. From its first byte on we wait for it as long as
+ * it takes. false: there is none, or it wrote nothing. */
+static bool await_writer(FILE *pipe)
+{
+	enum { PATIENCE_MS = 1000 };
+	struct pollfd ready = {fileno(pipe), POLLIN, 0};
+	poll(&ready, 1, PATIENCE_MS);
+	fcntl(ready.fd, F_SETFL, 0); /* a read that finds no writer ends at once all the same */
+	int first = getc(pipe);
+	if (first == EOF)
+		return false;
+	ungetc(first, pipe);
+	return true;
+}
+
 /* `include` NULL: the main file. */
 static void read_file(struct files *f, const char *path, const struct draft_entry *include)
 {
 	struct stat status;
-	FILE *file = fopen(path, "re");
-	if (!file || fstat(fileno(file), &status) < 0) {
-		char wrong[200];
-		snprintf(wrong, sizeof wrong, "cannot be opened: %s", strerror(errno));
+	const char *wrong;
+	FILE *file = open_file(path, !include, &status, &wrong);
+	if (!file && !wrong) {
+		char text[200];
+		snprintf(text, sizeof text, "cannot be opened: %s", strerror(errno));
+		refuse(f, include, path, text);
+	} else if (!file) {
 		refuse(f, include, path, wrong);
-	} else if (S_ISDIR(status.st_mode)) {
-		refuse(f, include, path, "is a directory; allowed: a file");
+	} else if (S_ISFIFO(status.st_mode) && !await_writer(file)) {
+		refuse(f, include, path,
+		        "is a pipe into which nobody writes; allowed: a file, or a pipe with a writer");
 	} else if (was_seen(f, &status)) {
 		refuse(f, include, path, "was read already; allowed: each file once");
 	} else {

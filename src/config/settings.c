@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "config/option.h"
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 struct setting *settings_find(const struct mlserve_settings *s, const char *name)
@@ -78,4 +79,13 @@ void mlserve_setting_fault(const struct mlserve_settings *s, const char *name, s
 	faults_add(s->config->faults, place.file, place.line, s->title, name, "%s", length < 0 ? format : text);
 	if (length >= 0)
 		free(text);
+}
+
+void config_place(const struct mlserve_settings *s, const char *name, size_t item, char to[CONFIG_PLACE_BYTES])
+{
+	struct place place = name ? settings_place(s, get(s, name), item) : s->place;
+	if (place.line)
+		snprintf(to, CONFIG_PLACE_BYTES, "%s:%d", place.file, place.line);
+	else
+		snprintf(to, CONFIG_PLACE_BYTES, "%s", place.file);
 }

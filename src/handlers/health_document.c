@@ -68,6 +68,11 @@ static void write_warnings(const struct health *h, struct json *j)
 		        h->view->cpus_available == 1 ? "" : "s");
 		json_text(j, NULL, slice_of(text));
 	}
+	if (server_view_limit_holds(h->view)) {
+		snprintf(text, sizeof text, "all %llu connections of max_connections are open: new ones wait",
+		        (unsigned long long)h->view->max_connections);
+		json_text(j, NULL, slice_of(text));
+	}
 	for (unsigned i = 0; i < h->loop_count; i++)
 		warn_of_loop(h, i, j);
 	health_warn_of_upstreams(h->view, j);
@@ -181,6 +186,12 @@ static void write_acceptor(const struct server_view *v, struct json *j)
 	write_counter(j, "errors", &v->acceptor.errors);
 	write_counter(j, "refused", &v->acceptor.refused);
 	write_counter(j, "queue_full", &v->acceptor.queue_full);
+	json_end(j);
+	/* Apart, so that what was accepted is the sum of what the loops accepted. */
+	json_object(j, "control");
+	write_counter(j, "accepted", &v->control_acceptor.accepted);
+	write_counter(j, "errors", &v->control_acceptor.errors);
+	write_counter(j, "refused", &v->control_acceptor.refused);
 	json_end(j);
 }
 

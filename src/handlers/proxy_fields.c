@@ -96,11 +96,30 @@ static char *put_line(char *to, struct slice name_and_colon, struct slice value)
 	return put(put(put(to, name_and_colon), value), SLICE("\r\n"));
 }
 
-/* Other fields in which proxies speak of the client, such as X-Forwarded-Port. */
+/* Whether a name begins with that text, in any case and with `_` for `-`. */
+static bool begins_as(struct slice name, struct slice text)
+{
+	if (name.length < text.length)
+		return false;
+	for (size_t i = 0; i < text.length; i++) {
+		char c = name.data[i] == '_' ? '-' : name.data[i];
+		if (c >= 'A' && c <= 'Z')
+			c = (char)(c - 'A' + 'a');
+		if (c != text.data[i])
+			return false;
+	}
+	return true;
+}
+
+/* Other fields in which proxies speak of the client, such as X-Forwarded-Port. CGI and what came after it (WSGI, Rack,
+ * PHP) write `-` as `_` (RFC 3875 4.1.18), so that X_Forwarded_For of a client is one with our X-Forwarded-For there.
+ */
 static bool speaks_of_client(struct slice name)
 {
-	struct slice prefix = SLICE("x-forwarded-");
-	return name.length > prefix.length && slice_equal_nocase((struct slice){name.data, prefix.length}, prefix);
+	struct slice family = SLICE("x-forwarded");
+	if (!begins_as(name, family))
+		return false;
+	return name.length == family.length || name.data[family.length] == '-' || name.data[family.length] == '_';
 }
 
 struct request_filter {

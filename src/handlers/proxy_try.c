@@ -100,8 +100,9 @@ static void log_failure(struct forward *f, uint16_t server, const char *reason)
 		snprintf(others, sizeof others, " (and %u failures before it without a line)", share->unlogged);
 	share->log_lines++;
 	share->unlogged = 0;
-	log_warn("upstream %s: server %s: %s%s%s", f->pool->group->name, f->pool->group->servers[server].name,
-	        f->has_begun ? "answer truncated: " : "", reason, others);
+	log_warn("upstream %s: server %s: %s%s%s (request %.*s)", f->pool->group->name,
+	        f->pool->group->servers[server].name, f->has_begun ? "answer truncated: " : "", reason, others,
+	        SLICE_ARGS(exchange_request_id(f->exchange)));
 }
 
 static void answer_failure(struct forward *f)

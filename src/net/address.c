@@ -199,6 +199,26 @@ bool endpoint_parse(struct slice s, bool lookup, struct endpoint *ret, const cha
 	return lookup && host.length && look_up(host, port, ret, ret_reason);
 }
 
+uint16_t endpoint_port(const struct endpoint *e)
+{
+	switch (e->to.any.sa_family) {
+	case AF_INET:
+		return ntohs(e->to.v4.sin_port);
+	case AF_INET6:
+		return ntohs(e->to.v6.sin6_port);
+	default:
+		return 0;
+	}
+}
+
+void endpoint_set_port(struct endpoint *e, uint16_t port)
+{
+	if (e->to.any.sa_family == AF_INET)
+		e->to.v4.sin_port = htons(port);
+	else if (e->to.any.sa_family == AF_INET6)
+		e->to.v6.sin6_port = htons(port);
+}
+
 void endpoint_format(const struct endpoint *e, char to[ENDPOINT_TEXT_BYTES])
 {
 	char ip[INET6_ADDRSTRLEN] = "?";

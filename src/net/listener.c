@@ -40,9 +40,19 @@ static int make_way(const struct endpoint *e)
 	return unlink(e->to.un.sun_path) ? -errno : 0;
 }
 
-static int bind_and_listen(int fd, struct endpoint *e, int backlog)
+/* SO_REUSEPORT would let a second server of this user in, and the kernel split the connections between both. So the
+ * first socket is bound without, which fails when anybody listens there; it may be set from then on to before listen,
+ * where the kernel begins the group that the others join. */
+static int bind_and_listen(int fd, struct endpoint *e, int backlog, unsigned flags)
 {
-	if (bind(fd, &e->to.any, e->length) || listen(fd, backlog))
+	bool shares = flags & LISTENER_REUSEPORT, is_first = flags & LISTENER_FIRST;
+	if (shares && !is_first)
+		set_option(fd, SOL_SOCKET, SO_REUSEPORT);
+	if (bind(fd, &e->to.any, e->length))
+		return -errno;
+	if (shares && is_first)
+		set_option(fd, SOL_SOCKET, SO_REUSEPORT);
+	if (listen(fd, backlog))
 		return -errno;
 	e->length = sizeof e->to;
 	return getsockname(fd, &e->to.any, &e->length) ? -errno : 0;
@@ -63,9 +73,7 @@ int listener_open(struct endpoint *e, int backlog, unsigned flags)
 	}
 	if (family == AF_INET6)
 		set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY);
-	if (flags & LISTENER_REUSEPORT)
-		set_option(fd, SOL_SOCKET, SO_REUSEPORT);
-	error = bind_and_listen(fd, e, backlog);
+	error = bind_and_listen(fd, e, backlog, flags);
 	if (error) {
 		fd_close(&fd);
 		return error;

@@ -4,7 +4,10 @@
 
 #include "net/address.h"
 
-enum { LISTENER_REUSEPORT = 1 };
+enum {
+	LISTENER_REUSEPORT = 1, /* further sockets of this process may share the address */
+	LISTENER_FIRST = 2,     /* with the former: the first of them, which nobody may share the address with yet */
+};
 
 /* Opens, binds and listens; *endpoint gets the real port when it was 0. A stale unix socket is replaced when nobody
  * answers on it; a file that is no socket is left alone (-EEXIST). Returns the descriptor or a negative errno. */

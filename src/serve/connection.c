@@ -175,7 +175,7 @@ static bool may_answer_more(struct connection *c)
 static bool step_head(struct connection *c)
 {
 	struct slice bytes = stream_bytes(&c->stream);
-	struct head_limits limits = {8192, c->listener->max_header_bytes, c->listener->max_fields};
+	struct head_limits limits = {REQUEST_LINE_BYTES, c->listener->max_header_bytes, c->listener->max_fields};
 	size_t length = 0;
 	unsigned status = 0;
 	const char *reason = NULL, *head = bytes.data;

@@ -11,6 +11,8 @@
 #include "serve/route.h"
 #include "serve/view.h"
 
+enum { REQUEST_LINE_BYTES = 8192 }; /* 414 beyond; RFC 9112 3 asks for 8000 at least */
+
 /* One [listener], as connections see it. */
 struct listener_settings {
 	const char *name;

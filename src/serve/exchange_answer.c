@@ -1,12 +1,12 @@
 /* Building an answer in the stream's out buffer: head, framing, body, end. */
 #include "base/check.h"
-#include "base/log.h"
 #include "http/byte.h"
 #include "http/media_type.h"
 #include "http/status.h"
 #include "serve/connection.h"
 #include "serve/error_page.h"
 #include "serve/exchange.h"
+#include "serve/exchange_log.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -112,8 +112,7 @@ void mlserve_answer_begin(struct mlserve_exchange *x, unsigned status, int64_t l
 		return;
 	MUST(x->phase == ANSWER_NONE);
 	if (status < 101 || (status > 101 && status < 200) || status > 999) {
-		log_error("route %s: handler %s: %u is no status of a final answer", x->route->name,
-		        x->route->handler_name, status);
+		exchange_log_misuse(x, LOG_LEVEL_ERROR, "%u is no status of a final answer", status);
 		return lose(x);
 	}
 	x->phase = ANSWER_HEAD;
@@ -168,8 +167,7 @@ void mlserve_answer_field(struct mlserve_exchange *x, const char *name, struct s
 	MUST(x->phase == ANSWER_HEAD);
 	struct slice field = slice_of(name);
 	if (!is_token(field) || is_reserved(field) || !is_field_text(value)) {
-		log_warn("route %s: handler %s: field %s is refused", x->route ? x->route->name : "-",
-		        x->route ? x->route->handler_name : "-", name);
+		exchange_log_misuse(x, LOG_LEVEL_WARN, "field %s is refused", name);
 		return;
 	}
 	char *to = stream_reserve(x->stream, field.length + value.length + 4);
@@ -264,7 +262,7 @@ size_t mlserve_answer_write(struct mlserve_exchange *x, const void *data, size_t
 		return length;
 	size_t given = length;
 	if (x->answer_left >= 0 && (int64_t)length > x->answer_left) {
-		log_error("route %s: handler %s wrote more than it announced", x->route->name, x->route->handler_name);
+		exchange_log_misuse(x, LOG_LEVEL_ERROR, "wrote more than it announced");
 		length = (size_t)x->answer_left;
 	}
 	size_t taken = x->answer_chunked ? write_chunks(x, data, length) : write_plain(x, data, length);
@@ -286,8 +284,7 @@ static bool takes_segment(struct mlserve_exchange *x, int64_t length)
 		return false;
 	MUST(x->phase == ANSWER_BODY && length >= 0);
 	if (x->answer_chunked || (x->answer_left >= 0 && length > x->answer_left)) {
-		log_error("route %s: handler %s: a body given as a whole must have the announced length",
-		        x->route->name, x->route->handler_name);
+		exchange_log_misuse(x, LOG_LEVEL_ERROR, "a body given as a whole must have the announced length");
 		lose(x);
 		return false;
 	}
@@ -391,12 +388,12 @@ void mlserve_answer_error(struct mlserve_exchange *x, unsigned status, struct sl
 	size_t length = error_page_write(page, status, x->error_reason, id, json);
 	mlserve_answer_begin(x, status, (int64_t)length);
 	mlserve_answer_field(x, "Content-Type", json ? SLICE("application/json") : SLICE("text/html; charset=utf-8"));
+	mlserve_answer_field(x, "Vary", SLICE("Accept")); /* whatever was chosen (RFC 9110 12.5.5) */
 	mlserve_answer_field(x, "X-Request-Id", id);
 	mlserve_answer_fields(x, fields);
 	mlserve_answer_memory(x, page, length, NULL, NULL); /* is copied: ERROR_PAGE_BYTES <= COPY_BYTES */
 	mlserve_answer_end(x);
-	log_line(status < 500 || !context_may_log(x->context) ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO, "%s: %u: %s",
-	        x->route ? x->route->name : x->listener->name, status, x->error_reason ? x->error_reason : "-");
+	exchange_log_error(x, status);
 }
 
 void mlserve_answer_tunnel(struct mlserve_exchange *x)

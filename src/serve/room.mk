@@ -7,6 +7,7 @@ src_serve_libserve_a_SOURCES = \
 	src/serve/error_page.c src/serve/error_page.h \
 	src/serve/exchange.c src/serve/exchange.h \
 	src/serve/exchange_answer.c \
+	src/serve/exchange_log.c src/serve/exchange_log.h \
 	src/serve/exchange_request.c \
 	src/serve/route.c src/serve/route.h \
 	src/serve/route_host.c src/serve/route_host.h \

@@ -231,16 +231,12 @@ static bool is_same(const struct routes *routes, const struct entry *a, const st
 static void fault_same(const struct config *config, size_t first, size_t second)
 {
 	const struct mlserve_settings *s = config_at(config, CONFIG_ROUTE, first);
-	const char *file;
-	int line;
-	char number[16] = "";
-	config_place(s, &file, &line);
-	if (line)
-		snprintf(number, sizeof number, ":%d", line);
+	char place[CONFIG_PLACE_BYTES];
+	config_place(s, NULL, 0, place);
 	mlserve_setting_fault(config_at(config, CONFIG_ROUTE, second), "path", 0,
-	        "is never reached: [route %s] at %s%s has the same path, hosts, listeners and methods; "
+	        "is never reached: [route %s] at %s has the same path, hosts, listeners and methods; "
 	        "allowed: one route of a kind",
-	        config_name(s), file, number);
+	        config_name(s), place);
 }
 
 /* Only exact sameness, where one of the two is a slip for sure. */

@@ -33,13 +33,16 @@ struct server_view {
 	atomic_int phase;      /* enum server_phase; by the control thread */
 	const char *accept, *dispatch;
 	struct acceptor_figures acceptor;
+	struct acceptor_figures control_acceptor; /* of control listeners, by the control thread */
 	struct executor *executor;
 	int64_t stall_threshold_ns;
 	/* The acceptor stopped accepting until a loop takes or closes something; whoever clears it posts acceptor_wake.
 	 */
 	alignas(64) atomic_bool acceptor_waits;
 	void (*wake_acceptor)(struct server_view *);
-	void *upstreams; /* struct groups of upstream/group.h: this room does not know it */
+	atomic_uint limit_waits;              /* threads that hold a new connection back because of max_connections */
+	atomic_int_least64_t limit_warned_ns; /* when that was logged last; 0: never */
+	void *upstreams;                      /* struct groups of upstream/group.h: this room does not know it */
 };
 
 /* Any thread: connections assigned to the loop that it has not taken yet. */
@@ -68,6 +71,18 @@ static inline uint64_t server_view_connections(const struct server_view *view)
 	for (unsigned i = 0; i < view->loop_count; i++)
 		open += loop_view_connections(&view->loops[i]);
 	return (uint64_t)open;
+}
+
+static inline bool server_view_is_full(const struct server_view *view)
+{
+	return server_view_connections(view) >= view->max_connections;
+}
+
+/* Any thread: whether new connections wait for others to be closed. Whoever waits may hear of room a little later than
+ * there is some. */
+static inline bool server_view_limit_holds(const struct server_view *view)
+{
+	return atomic_load_explicit(&view->limit_waits, memory_order_relaxed) && server_view_is_full(view);
 }
 
 /* The loop's thread, after it took or closed a connection or began to run. */

@@ -44,6 +44,37 @@ static bool read_weight(struct slice word, unsigned *ret_weight)
 	return true;
 }
 
+/* No server can be reached at port 0, which is only asked for when listening. */
+static bool has_port_zero(const struct endpoint *e)
+{
+	return (e->to.any.sa_family == AF_INET && e->to.v4.sin_port == 0) ||
+	       (e->to.any.sa_family == AF_INET6 && e->to.v6.sin6_port == 0);
+}
+
+/* What stands behind the address. false: a fault was reported. */
+static bool read_parameters(
+        struct group_server *s, const struct mlserve_settings *settings, size_t item, struct slice rest)
+{
+	struct slice word;
+	bool has_weight = false;
+	while (next_word(&rest, &word)) {
+		if (!read_weight(word, &s->weight)) {
+			mlserve_setting_fault(settings, "server", item,
+			        "does not know \"%.*s\"; after the address weight=1..%d is allowed", SLICE_ARGS(word),
+			        MAX_WEIGHT);
+			return false;
+		}
+		if (has_weight) {
+			mlserve_setting_fault(settings, "server", item,
+			        "repeats weight (\"%.*s\"); after the address one weight=1..%d is allowed",
+			        SLICE_ARGS(word), MAX_WEIGHT);
+			return false;
+		}
+		has_weight = true;
+	}
+	return true;
+}
+
 /* One value of `server`. false: a fault was reported, or no memory. */
 static bool make_server(struct group_server *s, const struct mlserve_settings *settings, size_t item, const char *value)
 {
@@ -58,16 +89,13 @@ static bool make_server(struct group_server *s, const struct mlserve_settings *s
 		mlserve_setting_fault(settings, "server", item, "%.*s: %s", SLICE_ARGS(word), reason);
 		return false;
 	}
-	s->name = slice_copy(word);
-	while (next_word(&rest, &word)) {
-		if (read_weight(word, &s->weight))
-			continue;
+	if (has_port_zero(&s->endpoint)) {
 		mlserve_setting_fault(settings, "server", item,
-		        "does not know \"%.*s\"; after the address weight=1..%d is allowed", SLICE_ARGS(word),
-		        MAX_WEIGHT);
+		        "%.*s: there is no port 0; a port from 1 to 65535 is wanted", SLICE_ARGS(word));
 		return false;
 	}
-	return s->name != NULL;
+	s->name = slice_copy(word);
+	return read_parameters(s, settings, item, rest) && s->name;
 }
 
 static bool make_servers(struct group *g, const struct mlserve_settings *settings)

@@ -2,56 +2,17 @@
 import os
 import re
 import socket
+import subprocess
 
 import pytest
 
 from talk import settings
+from talk.checks import HELLO, check, faults_of, one_fault, write
 from talk.client import Client
 from talk.ports import free_port
 from talk.process import children
 from talk.server import run
-
-HELLO = """
-[server]
-loops = 2
-[listener main]
-bind = $bind
-[route hello]
-path = = /hello
-handler = respond
-body = hello
-[route health]
-path = /healthz
-handler = health
-"""
-
-
-def write(tmp_path, text, name="m.ini"):
-    path = tmp_path / name
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return path
-
-
-def check(tmp_path, text, *more):
-    return run("-t", "-c", write(tmp_path, text), *more)
-
-
-def faults_of(tmp_path, text):
-    """The fault lines of a check that must fail."""
-    done = check(tmp_path, text)
-    assert done.returncode == 1, (done.returncode, done.stderr)
-    assert done.stdout == ""
-    return done.stderr.splitlines()
-
-
-def one_fault(tmp_path, text, line, *words):
-    """Exactly one fault line, which names file and line and holds these words."""
-    lines = faults_of(tmp_path, text)
-    assert len(lines) == 1, lines
-    assert lines[0].startswith(f"{tmp_path}/m.ini:{line}: "), lines
-    for word in words:
-        assert word in lines[0], (word, lines)
-    return lines[0]
+from talk.settings import allow
 
 
 # ---- the command line
@@ -231,6 +192,24 @@ def test_a_proxy_route_without_its_upstream_is_a_fault(tmp_path):
     one_fault(tmp_path, "[route x]\npath = /\nhandler = proxy\nupstream = app\n", 4, "[route x] upstream: ", "app")
 
 
+@pytest.mark.parametrize("server", ["127.0.0.1:0", "127.0.0.1:80 weight=2 weight=3"])
+def test_a_server_without_port_or_with_two_weights_is_a_fault(tmp_path, server):
+    one_fault(tmp_path, f"[upstream a]\nserver = {server}\n", 2, "[upstream a] server: ")
+
+
+@pytest.mark.parametrize("accept", ["central", "reuseport", "sharded-ports"])
+def test_one_address_for_two_listeners_is_a_fault_that_names_both(tmp_path, accept):
+    text = "".join(f"[listener {name}]\nbind = 127.0.0.1:8123\naccept = {accept}\n" for name in "ab")
+    one_fault(tmp_path, text, 5, "[listener b] bind: ", "[listener a]", f"{tmp_path}/m.ini:2", "127.0.0.1:8123")
+    started = run("-c", write(tmp_path, text))
+    assert started.returncode == 1 and "[listener b] bind: " in started.stderr
+
+
+def test_port_0_is_another_port_each_time(tmp_path):
+    done = check(tmp_path, "[listener a]\nbind = 127.0.0.1:0\nbind = 127.0.0.1:0\n[listener b]\nbind = 127.0.0.1:0\n")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_an_unknown_user_is_a_fault(tmp_path):
     one_fault(tmp_path, "[server]\nuser = nobody-of-that-name\n", 2, "[server] user: ", "nobody-of-that-name")
 
@@ -377,6 +356,44 @@ def test_port_0_is_chosen_and_reported(serve):
     port = int(server.wait_log(r"listening on .*\b127\.0\.0\.1:(\d+)")[1])
     assert port > 0
     assert server.get("/hello", address=("127.0.0.1", port)).body == b"hello"
+
+
+# A /dev of its own for the server, in which log is the socket $1; the rest are commands.
+PRIVATE_DEV = """mkdir "$0/dev" && mount --rbind /dev "$0/dev" && mount -t tmpfs none /dev && ln -s "$0/log" /dev/log &&
+for name in null urandom random; do : >/dev/$name && mount --bind "$0/dev/$name" /dev/$name || exit; done; exec "$@\""""
+
+
+def test_log_lines_go_to_syslog(serve):
+    server = serve(HELLO + "[log]\nerror = syslog\n", start=False)
+    private = ["unshare", "-m", "sh", "-c", PRIVATE_DEV, str(server.dir)]
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as daemon:
+        daemon.bind(str(server.dir / "log"))
+        tried = subprocess.run([*private, "true"], capture_output=True, text=True)
+        if tried.returncode:
+            pytest.skip(f"no private /dev/log can be had: {tried.stderr.strip()}")
+        (server.dir / "dev").rmdir()
+        server.wrap = private
+        server.start()
+        daemon.settimeout(allow(10))
+        while b"listening on" not in (line := daemon.recv(8192)):
+            pass
+    assert re.fullmatch(rb"<30>[A-Z][a-z]{2} [ 123]\d \d\d:\d\d:\d\d mlserve\[%d\]: mlserve .*" % server.pid, line), line
+    assert "listening on" not in server.log and not (server.dir / "syslog").exists()
+
+
+def test_log_lines_that_no_syslog_takes_go_to_stderr(serve):
+    if os.path.exists("/dev/log"):
+        pytest.skip("this machine has a /dev/log")
+    server = serve(HELLO + "[log]\nerror = syslog\n")
+    server.wait_log(r" info: mlserve .* listening on ")
+    assert not (server.dir / "syslog").exists()
+
+
+def test_a_quiet_server_logs_errors_only(serve):
+    server = serve(HELLO, arguments=["-q"])
+    assert server.get("/hello").body == b"hello"
+    server.stop()
+    assert server.log == ""
 
 
 def test_several_binds_of_a_listener_all_serve(serve):

@@ -430,3 +430,15 @@ def test_every_way_to_end_leaves_the_counts_at_zero(serve, origin):
     with server.connect() as client:
         for _ in range(8):
             assert client.get("/fine").status == 200
+
+
+# ---- what the log says
+
+
+def test_log_lines_of_a_failed_request_carry_the_id_of_its_error_page(serve):
+    server = serve(CONF, up=f"127.0.0.1:{free_port()}")
+    answer = server.get("/")
+    assert answer.status == 502
+    id_ = answer["X-Request-Id"]
+    server.wait_log(rf" warn: upstream app: server .*\(request {id_}\)$")
+    server.wait_log(rf" info: up: 502: .*\(request {id_}\)$")

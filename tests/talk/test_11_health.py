@@ -116,6 +116,16 @@ def test_the_figures_count_what_happened(make):
     assert sum(loop["requests"] for loop in later["loops"]) == 64
 
 
+def test_control_connections_are_counted_apart(make):
+    server = make(loops=2)
+    for _ in range(5):
+        assert server.get("/ok").status == 200
+    for _ in range(3):
+        document = server.health(address=control(server))
+    assert document["control"] == {"accepted": 3, "errors": 0, "refused": 0}
+    assert document["acceptor"]["accepted"] == sum(loop["accepted"] for loop in document["loops"]) == 5
+
+
 def test_waiting_requests_are_active_and_owed_a_task(make):
     server = make(loops=1)
     clients = [server.connect() for _ in range(5)]

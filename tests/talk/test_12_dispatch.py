@@ -1,6 +1,7 @@
 """Where connections go: each policy, each accept strategy, limits, and descriptors that run out."""
 import collections
 import math
+import re
 import resource
 import socket
 import time
@@ -11,6 +12,7 @@ from talk.client import Client, request
 from talk.config import config
 from talk.ports import free_port, free_ports
 from talk.process import cpu_share
+from talk.server import run
 from talk.settings import allow
 from talk.upstream import answering, answer
 
@@ -147,6 +149,18 @@ def test_reuseport_serves_and_uses_more_than_one_loop(make):
     assert server.health()["acceptor"]["accept"] == "reuseport"
 
 
+def test_reuseport_shares_its_port_among_its_loops_only(make):
+    """A second server of the same user would get a part of the connections."""
+    server = make(loops=2, listener="accept = reuseport")
+    second = run("-c", server.ini, "-o", f"listener.control.bind=127.0.0.1:{free_port()}")
+    assert second.returncode == 3 and f"127.0.0.1:{server.port}" in second.stderr, second
+    opened(server, 64)
+    assert min(counts(server)) > 0
+    server.stop()
+    again = make(loops=2, listener="accept = reuseport", port=server.port)
+    assert again.get("/ok").body == b"ok"
+
+
 def test_sharded_ports_give_each_loop_its_port(make):
     first = free_ports(3)
     server = make(loops=3, listener="accept = sharded-ports", port=first)
@@ -195,6 +209,29 @@ def test_max_connections_refuses_beyond_and_recovers(make):
         assert time.monotonic() < deadline
     with server.connect() as client:
         client.expect_open()
+
+
+@pytest.mark.parametrize("accept", ["central", "reuseport"])
+def test_connections_that_wait_for_max_connections_are_seen_until_there_is_room(make, accept):
+    server = make(loops=2, server="max_connections = 4", listener=f"accept = {accept}")
+
+    def warnings():
+        return [line for line in server.health(address=control(server))["warnings"] if "max_connections" in line]
+
+    clients = opened(server, 4)
+    assert warnings() == [] and "max_connections" not in server.log, "reached, but nobody waits"
+    waiting = [server.connect() for _ in range(3)]
+    server.wait_log(r" warn: max_connections: all 4 connections ")
+    deadline = time.monotonic() + allow(10)
+    while not warnings():
+        assert time.monotonic() < deadline
+    assert re.search(r"\b4\b", warnings()[0])
+    for client in clients[:3]:
+        client.close()
+    for client in waiting:
+        client.expect_open()
+    assert warnings() == []
+    assert len(re.findall("max_connections", server.log)) == 1, server.log
 
 
 @pytest.mark.case("ACC-01")

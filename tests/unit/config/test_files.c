@@ -1,10 +1,14 @@
 /* Files: the main one, includes, and those that cannot be read. */
 #include "load.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* A directory of its own for each test, and the working directory meanwhile. */
@@ -117,11 +121,81 @@ static void test_files_refuse_a_main_one_that_cannot_be_read(void **state)
 	(void)state;
 	expect_file_faults("none.ini", "none.ini: cannot be opened: No such file or directory\n");
 	expect_file_faults("/", "/: is a directory; allowed: a file\n");
-	expect_file_faults("/dev/zero", "/dev/zero:1: the file is too large; allowed: up to 16m\n");
+	expect_file_faults("/dev/zero", "/dev/zero: is a device; allowed: a file\n");
 	write_file("secret.ini", "");
 	assert_int_equal(chmod("secret.ini", 0), 0);
 	if (access("secret.ini", R_OK) < 0)
 		expect_file_faults("secret.ini", "secret.ini: cannot be opened: Permission denied\n");
+}
+
+static void make_socket(const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	strcpy(address.sun_path, path);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+	close(fd);
+}
+
+static void test_files_refuse_to_include_what_is_no_regular_file(void **state)
+{
+	(void)state;
+	assert_int_equal(mkfifo("a.ini", 0600), 0);
+	make_socket("b.ini");
+	assert_int_equal(symlink("/dev/null", "c.ini"), 0);
+	write_file("main.conf", "[server]\ninclude = *.ini\n");
+	expect_file_faults("main.conf", "main.conf:2: [server] include: a.ini: is a pipe; allowed: a regular file\n"
+	                                "main.conf:2: [server] include: b.ini: is a socket; allowed: a file\n"
+	                                "main.conf:2: [server] include: c.ini: is a device; allowed: a file\n");
+	expect_file_faults("b.ini", "b.ini: is a socket; allowed: a file\n");
+}
+
+/* Writes into the pipe from another process, after a while, in two parts. */
+static pid_t write_later(const char *path, const char *text, unsigned wait_us)
+{
+	pid_t child = fork();
+	assert_true(child >= 0);
+	if (child)
+		return child;
+	usleep(wait_us);
+	int fd = open(path, O_WRONLY);
+	size_t half = strlen(text) / 2, rest = strlen(text) - half;
+	bool fine = fd >= 0 && write(fd, text, half) == (ssize_t)half;
+	usleep(wait_us);
+	_exit(fine && write(fd, text + half, rest) == (ssize_t)rest ? 0 : 1);
+}
+
+static void test_files_read_a_main_one_from_a_pipe_to_its_end(void **state)
+{
+	static const unsigned waits_us[] = {0, 200000};
+	(void)state;
+	assert_int_equal(mkfifo("pipe", 0600), 0);
+	for (size_t i = 0; i < 2; i++) {
+		struct faults faults;
+		int status = -1;
+		pid_t writer = write_later("pipe", "[upstream a]\nserver = x\n[upstream b]\nserver = y\n", waits_us[i]);
+		struct config *config = load_file("pipe", &faults);
+		assert_non_null(config);
+		assert_int_equal(config_count(config, CONFIG_UPSTREAM), 2);
+		assert_int_equal(waitpid(writer, &status, 0), writer);
+		assert_int_equal(status, 0);
+		config_free(&config);
+		faults_fini(&faults);
+	}
+}
+
+static void test_files_do_not_wait_for_ever_for_a_pipes_writer(void **state)
+{
+	static const char fault[] =
+	        "pipe: is a pipe into which nobody writes; allowed: a file, or a pipe with a writer\n";
+	(void)state;
+	assert_int_equal(mkfifo("pipe", 0600), 0);
+	alarm(20);
+	expect_file_faults("pipe", fault);
+	pid_t writer = write_later("pipe", "", 1000); /* opens it and closes it again */
+	expect_file_faults("pipe", fault);
+	assert_int_equal(waitpid(writer, NULL, 0), writer);
+	alarm(0);
 }
 
 static void test_files_refuse_includes_where_there_is_no_file(void **state)
@@ -142,6 +216,12 @@ int main(void)
 	                test_files_refuse_reading_one_twice_or_a_directory_or_none, enter_directory, leave_directory),
 	        cmocka_unit_test_setup_teardown(
 	                test_files_refuse_a_main_one_that_cannot_be_read, enter_directory, leave_directory),
+	        cmocka_unit_test_setup_teardown(
+	                test_files_refuse_to_include_what_is_no_regular_file, enter_directory, leave_directory),
+	        cmocka_unit_test_setup_teardown(
+	                test_files_read_a_main_one_from_a_pipe_to_its_end, enter_directory, leave_directory),
+	        cmocka_unit_test_setup_teardown(
+	                test_files_do_not_wait_for_ever_for_a_pipes_writer, enter_directory, leave_directory),
 	        cmocka_unit_test(test_files_refuse_includes_where_there_is_no_file),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -113,7 +113,7 @@ static void test_health_document_has_every_key_in_its_order(void **state)
 	        "{\"status\":\"\",\"warnings\":[],\"version\":\"\",\"pid\":0,\"uptime_s\":0,\"generation\":0,"
 	        "\"loops_configured\":0,\"loops_running\":0,\"cpus_available\":0,"
 	        "\"acceptor\":{\"accept\":\"\",\"dispatch\":\"\",\"accepted\":0,\"errors\":0,\"refused\":0,\"queue_"
-	        "full\":0},"
+	        "full\":0},\"control\":{\"accepted\":0,\"errors\":0,\"refused\":0},"
 	        "\"loops\":[%s,%s,%s],\"imbalance\":{\"requests\":0,\"busy\":0},"
 	        "\"executor\":{\"threads\":0,\"active\":0,\"queued\":0,\"rejected\":0},\"upstreams\":{}}",
 	        loop_shape, loop_shape, loop_shape);
@@ -266,6 +266,22 @@ static void test_health_warns_of_more_loops_than_cpus(void **state)
 	f->h.view.cpus_available = 1;
 	struct answer a = get(f, "/healthz");
 	assert_has(&a, "\"status\":\"ok\",\"warnings\":[\"3 loops share 1 available CPU\"],");
+}
+
+static void test_health_warns_while_connections_wait_for_the_limit(void **state)
+{
+	struct fixture *f = *state;
+	atomic_store(&f->views[1].opened, 7);
+	f->h.view.max_connections = 7;
+	struct answer a = get(f, "/healthz");
+	assert_has(&a, "\"status\":\"ok\",\"warnings\":[],");
+	atomic_store(&f->h.view.limit_waits, 1);
+	a = get(f, "/healthz");
+	assert_has(&a,
+	        "\"status\":\"ok\",\"warnings\":[\"all 7 connections of max_connections are open: new ones wait\"],");
+	atomic_store(&f->views[1].closed, 2);
+	a = get(f, "/healthz");
+	assert_has(&a, "\"status\":\"ok\",\"warnings\":[],");
 }
 
 static void test_health_shows_detail_to_those_it_is_for(void **state)
@@ -421,6 +437,7 @@ int main(void)
 	        TEST(test_health_is_not_ready_while_starting_or_draining),
 	        TEST(test_health_of_a_loop_that_still_starts_is_no_trouble),
 	        TEST(test_health_warns_of_more_loops_than_cpus),
+	        TEST(test_health_warns_while_connections_wait_for_the_limit),
 	        TEST(test_health_shows_detail_to_those_it_is_for),
 	        TEST(test_health_answers_head),
 	        TEST(test_health_document_grows_with_its_loops),

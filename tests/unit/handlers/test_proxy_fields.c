@@ -145,6 +145,23 @@ static void test_request_replaces_what_a_stranger_says_of_the_client(void **stat
 	        "GET / HTTP/1.1\r\nHost: t.test\r\n" WHO "\r\n");
 }
 
+#define LOOKALIKES                                                                                                     \
+	"X_Forwarded_For: 9.9.9.9\r\nx-forwarded_proto: https\r\nX_FORWARDED-HOST: a.test\r\nX_Forwarded: "            \
+	"for=9.9.9.9\r\n"                                                                                              \
+	"X-Forwarded: for=9.9.9.9\r\nX-Forwarded-: 1\r\n"
+
+static void test_request_loses_a_strangers_names_that_cgi_takes_for_ours(void **state)
+{
+	(void)state;
+	assert_string_equal(
+	        rewrite("GET / HTTP/1.1\r\nHost: t.test\r\n" LOOKALIKES "X-Forwardedly: 1\r\nX_Forward: 2\r\n\r\n",
+	                &client),
+	        "GET / HTTP/1.1\r\nHost: t.test\r\nX-Forwardedly: 1\r\nX_Forward: 2\r\n" WHO "\r\n");
+	struct from from = client;
+	from.trusted = true;
+	assert_non_null(strstr(rewrite("GET / HTTP/1.1\r\nHost: t.test\r\n" LOOKALIKES "\r\n", &from), LOOKALIKES));
+}
+
 static void test_request_adds_to_what_a_trusted_proxy_says(void **state)
 {
 	(void)state;
@@ -283,6 +300,7 @@ int main(void)
 	        cmocka_unit_test(test_request_loses_fields_that_connection_names_but_not_ours),
 	        cmocka_unit_test(test_request_has_one_framing),
 	        cmocka_unit_test(test_request_replaces_what_a_stranger_says_of_the_client),
+	        cmocka_unit_test(test_request_loses_a_strangers_names_that_cgi_takes_for_ours),
 	        cmocka_unit_test(test_request_adds_to_what_a_trusted_proxy_says),
 	        cmocka_unit_test(test_request_writes_ipv6_in_brackets_and_quotes_where_grammar_wants_it),
 	        cmocka_unit_test(test_request_of_a_unix_socket_or_without_host_is_well_formed),

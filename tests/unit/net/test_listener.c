@@ -103,6 +103,49 @@ static void test_listener_shares_a_port_only_with_reuseport(void **state)
 	fd_close(&second);
 }
 
+/* Connections on these sockets until each has got one, which a kernel that does not group them never does. */
+static bool all_get_connections(const struct endpoint *e, const int *fds, int count)
+{
+	bool served[4] = {false};
+	int clients[200], missing = count, client_count = 0;
+	while (missing && client_count < 200) {
+		clients[client_count++] = connect_to(e);
+		for (int i = 0; i < count; i++) {
+			int fd = accept4(fds[i], NULL, NULL, SOCK_CLOEXEC);
+			missing -= fd >= 0 && !served[i];
+			served[i] |= fd >= 0;
+			fd_close(&fd);
+		}
+	}
+	while (client_count)
+		fd_close(&clients[--client_count]);
+	return missing == 0;
+}
+
+static void test_listener_keeps_its_reused_port_from_a_second_server(void **state)
+{
+	static const char *const addresses[] = {"127.0.0.1:0", "0.0.0.0:0", "[::1]:0"};
+	enum { FIRST = LISTENER_REUSEPORT | LISTENER_FIRST };
+	(void)state;
+	for (size_t i = 0; i < ARRAY_COUNT(addresses); i++) {
+		struct endpoint e = parse(addresses[i]);
+		int fds[4] = {listener_open(&e, 16, FIRST), -1, -1, -1};
+		if (fds[0] == -EADDRNOTAVAIL || fds[0] == -EAFNOSUPPORT)
+			continue; /* no IPv6 here */
+		assert_true(fds[0] >= 0);
+		assert_int_equal(listener_open(&e, 16, FIRST), -EADDRINUSE);
+		for (int n = 1; n < 4; n++)
+			assert_true((fds[n] = listener_open(&e, 16, LISTENER_REUSEPORT)) >= 0);
+		assert_int_equal(listener_open(&e, 16, FIRST), -EADDRINUSE);
+		assert_true(all_get_connections(&e, fds, 4));
+		for (int n = 0; n < 4; n++)
+			fd_close(&fds[n]);
+		fds[0] = listener_open(&e, 16, FIRST); /* what is left of old connections does not hold it back */
+		assert_true(fds[0] >= 0);
+		fd_close(&fds[0]);
+	}
+}
+
 static void test_listener_says_why_it_cannot_open(void **state)
 {
 	struct endpoint e = parse("192.0.2.1:80"), nowhere = parse("unix:/nonexistent/directory/s");
@@ -293,6 +336,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        TEST(test_listener_opens_on_a_free_port_and_says_which),
 	        TEST(test_listener_shares_a_port_only_with_reuseport),
+	        TEST(test_listener_keeps_its_reused_port_from_a_second_server),
 	        TEST(test_listener_says_why_it_cannot_open),
 	        TEST(test_listener_makes_a_unix_sockets_file),
 	        TEST(test_listener_replaces_a_stale_unix_socket),

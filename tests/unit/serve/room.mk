@@ -24,3 +24,6 @@ tests_unit_serve_test_context_LDADD = $(SERVE_TESTS)
 check_PROGRAMS += tests/unit/serve/test_connection_end
 tests_unit_serve_test_connection_end_SOURCES = tests/unit/serve/test_connection_end.c $(SERVE_SERVING)
 tests_unit_serve_test_connection_end_LDADD = $(SERVE_TESTS)
+check_PROGRAMS += tests/unit/serve/test_exchange_log
+tests_unit_serve_test_exchange_log_SOURCES = tests/unit/serve/test_exchange_log.c $(SERVE_SERVING)
+tests_unit_serve_test_exchange_log_LDADD = $(SERVE_TESTS)

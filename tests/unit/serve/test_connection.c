@@ -124,6 +124,7 @@ static void test_connection_refuses_what_is_no_request(void **state)
 		assert_int_equal(strncmp(client.in, line, strlen(line)), 0);
 		assert_int_equal(client_has("\r\nAllow: "), strcmp(cases[i].status, "405") == 0);
 		assert_true(client_has("\r\nX-Request-Id: "));
+		assert_true(client_has("\r\nVary: Accept\r\n"));
 	}
 	assert_int_equal(serving.handled.served, 0);
 }

@@ -61,7 +61,10 @@ static void test_groups_report_every_faulty_server(void **state)
 	(void)state;
 	static const char text[] = "[upstream a]\nserver = 127.0.0.1:81 weight=0\nserver = 127.0.0.1\n"
 	                           "server = 127.0.0.1:82 backup\nserver = 127.0.0.1:83 weight=257\n"
-	                           "[upstream b]\nserver = unix:\n";
+	                           "[upstream b]\nserver = unix:\n"
+	                           "[upstream c]\nserver = 127.0.0.1:84 weight=2 weight=3\n"
+	                           "server = 127.0.0.1:85 weight=2 weight=2\nserver = 127.0.0.1:0\n"
+	                           "server = [::1]:0 weight=2\nserver = localhost:0\n";
 	struct faults faults;
 	faults_init(&faults);
 	struct config *config = load_bytes(text, strlen(text), NULL, &faults);
@@ -74,7 +77,14 @@ static void test_groups_report_every_faulty_server(void **state)
 	        "t.ini:4: [upstream a] server: does not know \"backup\"; after the address weight=1..256 is allowed\n"
 	        "t.ini:5: [upstream a] server: does not know \"weight=257\"; after the address weight=1..256 is "
 	        "allowed\n"
-	        "t.ini:7: [upstream b] server: unix:: a unix socket's path has 1 to 107 bytes\n");
+	        "t.ini:7: [upstream b] server: unix:: a unix socket's path has 1 to 107 bytes\n"
+	        "t.ini:9: [upstream c] server: repeats weight (\"weight=3\"); after the address one weight=1..256 is "
+	        "allowed\n"
+	        "t.ini:10: [upstream c] server: repeats weight (\"weight=2\"); after the address one weight=1..256 is "
+	        "allowed\n"
+	        "t.ini:11: [upstream c] server: 127.0.0.1:0: there is no port 0; a port from 1 to 65535 is wanted\n"
+	        "t.ini:12: [upstream c] server: [::1]:0: there is no port 0; a port from 1 to 65535 is wanted\n"
+	        "t.ini:13: [upstream c] server: localhost:0: there is no port 0; a port from 1 to 65535 is wanted\n");
 	free(found);
 	config_free(&config);
 	faults_fini(&faults);
