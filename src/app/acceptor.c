@@ -15,6 +15,8 @@ enum { MAILBOX_CAPACITY = 16, GIVEN_AT_ONCE = 16 };
  * would take the turn from us. */
 static void wake_loops(struct acceptor *a)
 {
+	if (a->given_count == 0)
+		return;
 	a->given_count = 0;
 	for (unsigned i = 0; i < a->worker_count; i++) {
 		if (a->given[i])

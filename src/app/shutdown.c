@@ -256,8 +256,10 @@ static bool free_threads(struct server *s)
 		worker_fini(&s->workers[i]);
 	/* libev gives each signal its default back: a late HUP must not make that our end. */
 	shutdown_block_signals();
-	for (size_t i = 0; s->control_made && i < ARRAY_COUNT(handled); i++)
+	for (size_t i = 0; s->control_made && i < ARRAY_COUNT(handled); i++) {
+		loop_count_watcher(&s->control, -ev_is_active(&s->signals[i]));
 		ev_signal_stop(s->control.ev, &s->signals[i]);
+	}
 	if (s->control_made)
 		loop_fini(&s->control);
 	return true;

@@ -68,9 +68,14 @@ bool mlserve_setting_is_set(const struct mlserve_settings *s, const char *name)
 	return get(s, name)->is_set;
 }
 
+static struct place place_of(const struct mlserve_settings *s, const char *name, size_t item)
+{
+	return name ? settings_place(s, get(s, name), item) : s->place;
+}
+
 void mlserve_setting_fault(const struct mlserve_settings *s, const char *name, size_t item, const char *format, ...)
 {
-	struct place place = name ? settings_place(s, get(s, name), item) : s->place;
+	struct place place = place_of(s, name, item);
 	char *text = NULL;
 	va_list args;
 	va_start(args, format);
@@ -83,7 +88,7 @@ void mlserve_setting_fault(const struct mlserve_settings *s, const char *name, s
 
 void config_place(const struct mlserve_settings *s, const char *name, size_t item, char to[CONFIG_PLACE_BYTES])
 {
-	struct place place = name ? settings_place(s, get(s, name), item) : s->place;
+	struct place place = place_of(s, name, item);
 	if (place.line)
 		snprintf(to, CONFIG_PLACE_BYTES, "%s:%d", place.file, place.line);
 	else

@@ -21,7 +21,6 @@ enum {
 	LOOKS = 16,  /* while it gives as many; then timers have their turn */
 	MAIL_A_TURN = 128,
 	FIRST_SLOTS = 64,
-	MAILBOX_SLOT = 0,
 };
 
 static const int64_t SWEEP_GRAIN_NS = 20 * NS_PER_MS;

@@ -1,7 +1,7 @@
 /* One writer a figure: the loop's own thread. */
 #include "serve/connection_count.h"
-#include "base/log.h"
 #include "serve/exchange.h"
+#include "serve/exchange_log.h"
 
 void connection_count_bytes(struct connection *c)
 {
@@ -21,13 +21,8 @@ void connection_count_idle(struct connection *c, bool idle)
 
 void connection_count_cut(struct connection *c, const char *reason)
 {
-	struct mlserve_exchange *x = c->exchange;
-	struct slice id = exchange_request_id(x);
 	stat_add(c->context->loop->stats, STAT_cut, 1);
-	if (context_may_log(c->context))
-		log_info("%s: cut after %llu bytes of the connection: %s (request %.*s)",
-		        x->route ? x->route->name : c->listener->name, (unsigned long long)c->stream.bytes_out, reason,
-		        SLICE_ARGS(id));
+	exchange_log_cut(c->exchange, reason);
 }
 
 void connection_count_answer(struct connection *c)

@@ -105,7 +105,7 @@ bool context_reads_at_once(struct context *c)
 {
 	c->opened++;
 	if (c->draining)
-		return true; /* what is not here yet will not be served */
+		return true; /* after a long turn it may count as idle at once, with its request unread */
 	if (c->reads_at_once == 0)
 		return c->opened % PROBE == 0;
 	c->reads_at_once--;

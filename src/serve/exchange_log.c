@@ -28,13 +28,26 @@ static void describe_limit(const struct mlserve_exchange *x, unsigned status, ch
 		        l->max_header_bytes, l->max_fields);
 }
 
+/* Whom a line is about: the route, or the listener before one was found. */
+static const char *subject(const struct mlserve_exchange *x)
+{
+	return x->route ? x->route->name : x->listener->name;
+}
+
 void exchange_log_error(struct mlserve_exchange *x, unsigned status)
 {
 	char limit[LIMIT_TEXT_BYTES];
 	describe_limit(x, status, limit);
 	log_line(status < 500 || !context_may_log(x->context) ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO,
-	        "%s: %u: %s%s (request %.*s)", x->route ? x->route->name : x->listener->name, status,
-	        x->error_reason ? x->error_reason : "-", limit, SLICE_ARGS(exchange_request_id(x)));
+	        "%s: %u: %s%s (request %.*s)", subject(x), status, x->error_reason ? x->error_reason : "-", limit,
+	        SLICE_ARGS(exchange_request_id(x)));
+}
+
+void exchange_log_cut(struct mlserve_exchange *x, const char *reason)
+{
+	if (context_may_log(x->context))
+		log_info("%s: cut after %" PRIu64 " bytes of the connection: %s (request %.*s)", subject(x),
+		        x->stream->bytes_out, reason, SLICE_ARGS(exchange_request_id(x)));
 }
 
 void exchange_log_misuse(struct mlserve_exchange *x, enum log_level level, const char *format, ...)

@@ -47,8 +47,7 @@ static bool read_weight(struct slice word, unsigned *ret_weight)
 /* No server can be reached at port 0, which is only asked for when listening. */
 static bool has_port_zero(const struct endpoint *e)
 {
-	return (e->to.any.sa_family == AF_INET && e->to.v4.sin_port == 0) ||
-	       (e->to.any.sa_family == AF_INET6 && e->to.v6.sin6_port == 0);
+	return e->to.any.sa_family != AF_UNIX && endpoint_port(e) == 0;
 }
 
 /* What stands behind the address. false: a fault was reported. */

@@ -263,6 +263,28 @@ static void test_connection_whose_client_does_not_read_is_closed_after_send_time
 	assert_int_equal(serving_stat(STAT_timeouts), 1);
 }
 
+/* The one connection; NULL: it is closed. */
+static struct connection *connection(void)
+{
+	for (uint32_t slot = 0; slot < serving.loop.capacity; slot++)
+		if (serving.loop.watches[slot] && serving.loop.watches[slot] != &serving.loop.mail_watch)
+			return (void *)serving.loop.watches[slot];
+	return NULL;
+}
+
+/* As if the window of min_rate had begun ten seconds ago. */
+static void end_rate_window(void)
+{
+	struct connection *c = connection();
+	c->rate_since_ns -= 10 * NS_PER_S;
+	watch_deadline(&c->stream.watch, clock_now_ns());
+}
+
+static bool rate_is_judged(void)
+{
+	return !connection() || connection()->rate_since_ns > clock_now_ns() - 10 * NS_PER_S;
+}
+
 static void test_connection_that_reads_too_slowly_is_closed_by_min_rate(void **state)
 {
 	(void)state;
@@ -272,16 +294,31 @@ static void test_connection_that_reads_too_slowly_is_closed_by_min_rate(void **s
 	int fd = client.fd;
 	client.fd = -1;
 	serving_turns(3);
-	/* The window of ten seconds is over: as if it had begun ten seconds ago. */
-	for (uint32_t slot = 0; slot < serving.loop.capacity; slot++)
-		if (serving.loop.watches[slot] && serving.loop.watches[slot] != &serving.loop.mail_watch) {
-			struct connection *c = (void *)serving.loop.watches[slot];
-			c->rate_since_ns -= 10 * NS_PER_S;
-			watch_deadline(&c->stream.watch, clock_now_ns());
-		}
+	end_rate_window();
 	serving_until(no_connection);
 	client.fd = fd;
 	assert_int_equal(serving.handled.cancelled, 1);
+}
+
+/* Of a client whose system has taken much at once nothing more is seen for long, though it reads on. */
+static void test_connection_that_took_much_may_pause_longer_than_a_window_of_min_rate(void **state)
+{
+	(void)state;
+	serving.listener.min_rate = 128;
+	client_open_tcp();
+	client_send("GET /pulled?n=100000000 HTTP/1.1\r\nHost: a\r\n\r\n");
+	int fd = client.fd;
+	client.fd = -1;
+	serving_turns(100);
+	int windows = 0;
+	for (; windows < 8 && connection(); windows++) {
+		end_rate_window();
+		serving_until(rate_is_judged);
+	}
+	/* Half a minute is paid for, from when the system took the last bytes. */
+	assert_in_range(windows, 4, 6);
+	client.fd = fd;
+	assert_int_equal(serving_stat(STAT_cut), 1);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, serving_setup, serving_teardown)
@@ -305,6 +342,7 @@ int main(void)
 	        TEST(test_connection_that_stays_idle_is_closed_after_keepalive_timeout),
 	        TEST(test_connection_whose_client_does_not_read_is_closed_after_send_timeout),
 	        TEST(test_connection_that_reads_too_slowly_is_closed_by_min_rate),
+	        TEST(test_connection_that_took_much_may_pause_longer_than_a_window_of_min_rate),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -130,7 +130,7 @@ static void test_context_reads_new_connections_at_once_while_that_pays(void **st
 		assert_true(context_reads_at_once(c));
 	}
 	count_reads(c, 100);
-	c->draining = true; /* what is not here yet will not be served */
+	c->draining = true; /* one with its request unread must not be taken for idle */
 	assert_int_equal(count_reads(c, 100), 100);
 }
 
