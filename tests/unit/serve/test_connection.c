@@ -303,10 +303,13 @@ static void test_connection_that_reads_too_slowly_is_closed_by_min_rate(void **s
 /* Of a client whose system has taken much at once nothing more is seen for long, though it reads on. */
 static void test_connection_that_took_much_may_pause_longer_than_a_window_of_min_rate(void **state)
 {
+	int bytes = 16384;
 	(void)state;
 	serving.listener.min_rate = 128;
 	client_open_tcp();
-	client_send("GET /pulled?n=100000000 HTTP/1.1\r\nHost: a\r\n\r\n");
+	assert_int_equal(setsockopt(connection()->stream.fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes), 0);
+	assert_int_equal(setsockopt(client.fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes), 0);
+	client_send("GET /pulled?n=1000000 HTTP/1.1\r\nHost: a\r\n\r\n");
 	int fd = client.fd;
 	client.fd = -1;
 	serving_turns(100);
