@@ -1,4 +1,5 @@
-/* One proxied exchange, shared by proxy.c (moves bytes) and proxy_try.c (servers, failures, repeats). */
+/* One proxied exchange, shared by proxy.c (handler and steps), proxy_up.c (the request), proxy_down.c (the answer) and
+ * proxy_try.c (servers, failures, repeats). */
 #ifndef HANDLERS_PROXY_FORWARD_H
 #define HANDLERS_PROXY_FORWARD_H
 
@@ -6,7 +7,10 @@
 #include "mlserve/handler.h"
 #include "upstream/pool.h"
 
-enum { FORWARD_TRIES = 16 };
+enum {
+	FORWARD_TRIES = 16,
+	FORWARD_PIECES_A_TURN = 32, /* then other connections have their turn */
+};
 
 struct proxy_route {
 	const char *upstream;
@@ -67,6 +71,20 @@ enum forward_step {
 void forward_advance(struct forward *);
 /* The deadline has passed: whether the upstream still takes what waits for it; then it has more time. */
 bool forward_upstream_reads_on(struct forward *);
+
+/* ---- proxy_up.c ------------------------------------------------------------------------------ */
+
+/* Puts the head into the stream. */
+enum forward_step forward_send_head(struct forward *);
+/* Moves what there is of the body. Never FORWARD_GOES_ON. */
+enum forward_step forward_upload(struct forward *);
+/* The upstream takes no more of the request; an answer may be there all the same (RFC 9112 9.5). */
+void forward_stop_upload(struct forward *);
+
+/* ---- proxy_down.c ---------------------------------------------------------------------------- */
+
+/* Moves what there is of the answer. Never FORWARD_GOES_ON. */
+enum forward_step forward_download(struct forward *);
 
 /* ---- proxy_try.c ----------------------------------------------------------------------------- */
 

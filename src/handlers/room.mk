@@ -8,8 +8,10 @@ src_handlers_libhandlers_a_SOURCES = \
 	src/handlers/health_upstreams.c src/handlers/health_upstreams.h \
 	src/handlers/module.c src/handlers/module.h \
 	src/handlers/proxy.c src/handlers/proxy_forward.h \
+	src/handlers/proxy_down.c \
 	src/handlers/proxy_fields.c src/handlers/proxy_fields.h \
 	src/handlers/proxy_try.c \
+	src/handlers/proxy_up.c \
 	src/handlers/redirect.c \
 	src/handlers/respond.c \
 	src/handlers/stall.c src/handlers/stall.h src/handlers/syscalls.def \
