@@ -4,6 +4,7 @@ src_base_libbase_a_SOURCES = \
 	src/base/check.c src/base/check.h \
 	src/base/clock.h \
 	src/base/fd.c src/base/fd.h \
+	src/base/hash.c src/base/hash.h \
 	src/base/list.h \
 	src/base/log.c src/base/log.h \
 	src/base/number.c src/base/number.h \

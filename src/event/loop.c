@@ -103,6 +103,11 @@ void loop_unregister(struct watch *w, int fd)
 	w->registered = false;
 }
 
+void loop_unregister_from(struct loop *l, int fd)
+{
+	epoll_ctl(l->set_fd, EPOLL_CTL_DEL, fd, NULL);
+}
+
 /* ---- deadlines -------------------------------------------------------------------- */
 
 /* libev counts from its own cached time, which may be a long turn ago, or older than the loop when it does not run yet.
@@ -210,7 +215,7 @@ void loop_post_always(struct loop *l, struct post *post)
 	mailbox_wake(&l->mailbox);
 }
 
-static void run_posts(struct loop *l)
+void loop_run_posts(struct loop *l)
 {
 	struct post *newest_first = NULL, *in_order = NULL;
 	if (atomic_load_explicit(&l->posts, memory_order_relaxed))
@@ -232,7 +237,7 @@ static void run_posts(struct loop *l)
 static void read_mail(struct loop *l)
 {
 	struct mail mail;
-	run_posts(l);
+	loop_run_posts(l);
 	for (int i = 0; i < MAIL_A_TURN && mailbox_take(&l->mailbox, &mail); i++)
 		mail.deliver(l, &mail);
 }
@@ -421,7 +426,7 @@ int loop_init(struct loop *l, unsigned id, struct stats *stats, size_t mailbox_c
 
 void loop_fini(struct loop *l)
 {
-	run_posts(l); /* completions that came after the last turn still free what they hold */
+	loop_run_posts(l); /* completions that came after the last turn still free what they hold */
 	if (l->ev)
 		ev_loop_destroy(l->ev);
 	fd_close(&l->set_fd);

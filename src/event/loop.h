@@ -99,6 +99,9 @@ int loop_register(struct watch *, int fd);
 int loop_register_listener(struct watch *, int fd);
 /* Takes fd out of the set while it stays open. */
 void loop_unregister(struct watch *, int fd);
+/* Any thread: takes fd out of that loop's set; its watch is told by other means. Events that the loop has fetched
+ * already still come. */
+void loop_unregister_from(struct loop *, int fd);
 /* Gives the slot back; events of this turn that are still to come do not reach the watch. The descriptor is closed by
  * the caller, which also takes it out of the set. */
 void loop_release(struct watch *);
@@ -130,6 +133,8 @@ static inline void loop_wake(struct loop *l)
 /* Any thread: runs post->run in the loop's thread, in the order of posting. The post belongs to the loop until then. */
 void loop_post_always(struct loop *, struct post *);
 
+/* Runs what was posted so far, for an owner that waits for a post before it ends. */
+void loop_run_posts(struct loop *);
 /* Runs the task once at the end of this turn, before the loop sleeps. A task that is queued already stays where it is.
  */
 void loop_defer(struct loop *, struct task *);

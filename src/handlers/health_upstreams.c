@@ -1,44 +1,62 @@
 /* The view holds the groups as a void pointer, since the serve room may not know them; here they get their type back.
  */
 #include "handlers/health_upstreams.h"
+#include "base/clock.h"
 #include "upstream/group.h"
 #include <stdio.h>
 
-typedef void each_server(void *context, const struct group *, const struct server_figures *);
+typedef void each_server(void *context, const struct group *, const struct member_figures *);
+
+static void for_each_of(struct group *g, each_server *action, void *context)
+{
+	struct member_set *set = group_hold_set(g);
+	struct member_figures figures;
+	for (size_t i = 0; i < set->count; i++) {
+		member_figures(set->entries[i].server, clock_now_ns(), &figures);
+		if (set->entries[i].is_draining)
+			figures.state = MEMBER_DRAINING;
+		action(context, g, &figures);
+	}
+	for (size_t i = 0; i < set->unresolved_count; i++) {
+		figures = (struct member_figures){.server = set->unresolved[i], .state = MEMBER_UNRESOLVED};
+		action(context, g, &figures);
+	}
+	set_release(set);
+}
 
 static void for_each(const struct server_view *view, each_server *action, void *context)
 {
 	const struct groups *groups = view->upstreams;
-	for (size_t g = 0; groups && g < groups_count(groups); g++) {
-		const struct group *group = groups_at(groups, g);
-		for (size_t s = 0; s < group_server_count(group); s++) {
-			struct server_figures figures;
-			group_server_figures(group, s, &figures);
-			action(context, group, &figures);
-		}
-	}
+	for (size_t i = 0; groups && i < groups_count(groups); i++)
+		for_each_of(groups_at(groups, i), action, context);
 }
 
-static void note_down(void *context, const struct group *group, const struct server_figures *f)
+static bool is_out(const struct member_figures *f)
+{
+	return f->state == MEMBER_DOWN || f->state == MEMBER_UNRESOLVED;
+}
+
+static void note_out(void *context, const struct group *group, const struct member_figures *f)
 {
 	bool *any = context;
 	(void)group;
-	*any |= f->state == SERVER_DOWN;
+	*any |= is_out(f);
 }
 
 bool health_upstream_is_down(const struct server_view *view)
 {
 	bool any = false;
-	for_each(view, note_down, &any);
+	for_each(view, note_out, &any);
 	return any;
 }
 
-static void warn(void *context, const struct group *group, const struct server_figures *f)
+static void warn(void *context, const struct group *group, const struct member_figures *f)
 {
 	char text[256];
-	if (f->state != SERVER_DOWN)
+	if (!is_out(f))
 		return;
-	snprintf(text, sizeof text, "upstream %.100s: server %.100s is down", group_name(group), f->server);
+	snprintf(text, sizeof text, "upstream %.100s: server %.100s is %s", group->name, f->server,
+	        member_state_text(f->state));
 	json_text(context, NULL, slice_of(text));
 }
 
@@ -47,17 +65,19 @@ void health_warn_of_upstreams(const struct server_view *view, struct json *j)
 	for_each(view, warn, j);
 }
 
-static void write_server(const struct group *group, size_t number, struct json *j)
+static void write_server(void *context, const struct group *group, const struct member_figures *f)
 {
-	struct server_figures f;
-	group_server_figures(group, number, &f);
+	struct json *j = context;
+	(void)group;
 	json_object(j, NULL);
-	json_text(j, "server", slice_of(f.server));
-	json_text(j, "state", slice_of(server_state_text(f.state)));
-	json_integer(j, "active", f.active);
-	json_integer(j, "idle", f.idle);
-	json_integer(j, "requests", f.requests);
-	json_integer(j, "failures", f.failures);
+	json_text(j, "server", slice_of(f->server));
+	if (f->found_by)
+		json_text(j, "found_by", slice_of(f->found_by));
+	json_text(j, "state", slice_of(member_state_text(f->state)));
+	json_integer(j, "active", f->active);
+	json_integer(j, "idle", f->idle);
+	json_integer(j, "requests", f->requests);
+	json_integer(j, "failures", f->failures);
 	json_end(j);
 }
 
@@ -65,11 +85,10 @@ void health_write_upstreams(const struct server_view *view, struct json *j)
 {
 	const struct groups *groups = view->upstreams;
 	json_object(j, "upstreams");
-	for (size_t g = 0; groups && g < groups_count(groups); g++) {
-		const struct group *group = groups_at(groups, g);
-		json_array(j, group_name(group));
-		for (size_t s = 0; s < group_server_count(group); s++)
-			write_server(group, s, j);
+	for (size_t i = 0; groups && i < groups_count(groups); i++) {
+		struct group *g = groups_at(groups, i);
+		json_array(j, g->name);
+		for_each_of(g, write_server, j);
 		json_end(j);
 	}
 	json_end(j);

@@ -111,10 +111,7 @@ static void on_more(struct mlserve_exchange *x)
 
 static void on_cancel(struct mlserve_exchange *x)
 {
-	struct forward *f = mlserve_exchange_state(x);
-	if (f->link)
-		link_drop(f->link);
-	f->link = NULL;
+	forward_cancel(mlserve_exchange_state(x));
 }
 
 /* ---- the route ------------------------------------------------------------------------------------ */

@@ -19,12 +19,23 @@ static int64_t announced_length(const struct forward *f, const struct response_h
 	return length;
 }
 
+/* By which the client comes back to this server. */
+static void send_cookie(struct forward *f)
+{
+	char line[PROXY_COOKIE_BYTES];
+	size_t length = proxy_key_cookie(f->pool->group, f->server, exchange_is_secure(f->exchange), line);
+	mlserve_answer_fields(f->exchange, (struct slice){line, length});
+}
+
 static enum forward_step begin_answer(struct forward *f, struct response_head *head, size_t length)
 {
 	/* An early answer: how much of the upload the upstream will still take is not known (RFC 9112 9.5). */
 	exchange_may_leave_body(f->exchange);
 	mlserve_answer_begin(f->exchange, head->status, announced_length(f, head));
 	mlserve_answer_fields(f->exchange, proxy_answer_lines(head));
+	if (f->pool->group->sticky_cookie && !f->is_guest && !(f->key.has_sticky && f->key.sticky == f->server->id))
+		send_cookie(f);
+	link_note_answer(f->link);
 	f->has_begun = true;
 	/* The server has decided, and does not want the rest: a successful answer may still be made from it. */
 	if (f->upload == UPLOAD_GOES_ON && (head->status >= 400 || !head->keep_alive))

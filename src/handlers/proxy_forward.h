@@ -4,6 +4,7 @@
 #define HANDLERS_PROXY_FORWARD_H
 
 #include "handlers/proxy_fields.h"
+#include "handlers/proxy_key.h"
 #include "mlserve/handler.h"
 #include "upstream/pool.h"
 
@@ -37,11 +38,16 @@ struct forward {
 	struct link *link; /* NULL: none */
 	struct slice instance;
 
-	uint16_t tried[FORWARD_TRIES]; /* in this round over the servers, the present one last */
+	struct member *server;               /* of this try; NULL: none was picked yet */
+	struct member *tried[FORWARD_TRIES]; /* in this round over the servers, the present one last; only compared */
 	size_t tried_count;
 	unsigned retries; /* so far */
 	unsigned status;  /* of the last failure */
 	bool stale_try_is_used;
+	bool waits; /* for a server, as `waiter` */
+	struct waiter waiter;
+	struct proxy_key key;
+	bool is_guest; /* its own server is busy: no new cookie */
 
 	enum upload upload;
 	bool head_is_sent;
@@ -92,8 +98,10 @@ enum forward_step forward_download(struct forward *);
 bool forward_find_pool(struct mlserve_exchange *, struct proxy_local *);
 /* What the request's head is made of. */
 void forward_describe(const struct forward *, struct proxy_request *ret);
-/* Begins the exchange with a server; one that was not tried yet is preferred. */
+/* Begins the exchange with a server, as soon as one can be had. */
 void forward_try(struct forward *);
+/* The client is gone: the try, or the wait for a server, ends. */
+void forward_cancel(struct forward *);
 /* This try failed: another one, the error, or a cut when the answer has begun. FORWARD_ENDED. */
 enum forward_step forward_fail(struct forward *, unsigned status, const char *reason);
 enum forward_step forward_fail_memory(struct forward *);

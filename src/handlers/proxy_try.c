@@ -7,13 +7,17 @@
 #include "base/log.h"
 #include "handlers/proxy_forward.h"
 #include "serve/exchange.h"
+#include "upstream/offer.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { LOG_LINES_A_SECOND = 4 };
 
+static const char no_server[] = "No upstream server is up.";
+
 static void begin_try(struct forward *, bool fresh);
+static void wait_for_server(struct forward *, enum pick_result);
 
 /* ---- the request ------------------------------------------------------------------------- */
 
@@ -45,10 +49,9 @@ static struct slice host_for(const struct forward *f)
 	struct slice host = exchange_head(f->exchange)->host;
 	if (f->route->upstream_host.length)
 		return f->route->upstream_host;
-	if (host.length || f->tried_count == 0)
+	if (host.length || !f->server)
 		return host;
-	const struct group_server *server = &f->pool->group->servers[f->tried[f->tried_count - 1]];
-	return server->endpoint.to.any.sa_family == AF_UNIX ? SLICE("localhost") : slice_of(server->name);
+	return f->server->endpoint.to.any.sa_family == AF_UNIX ? SLICE("localhost") : slice_of(f->server->name);
 }
 
 void forward_describe(const struct forward *f, struct proxy_request *ret)
@@ -83,9 +86,9 @@ static bool is_idempotent(const struct forward *f)
 /* ---- failures ---------------------------------------------------------------------------- */
 
 /* A server that fails fails often: a few lines a second tell the reasons, a number tells the rest. */
-static void log_failure(struct forward *f, uint16_t server, const char *reason)
+static void log_failure(struct forward *f, const char *reason)
 {
-	struct server_share *share = &f->pool->shares[server];
+	struct member_share *share = pool_share(f->pool, f->server);
 	int64_t second = f->pool->loop->now_ns / NS_PER_S;
 	char others[64] = "";
 	if (second != share->log_second) {
@@ -100,9 +103,8 @@ static void log_failure(struct forward *f, uint16_t server, const char *reason)
 		snprintf(others, sizeof others, " (and %u failures before it without a line)", share->unlogged);
 	share->log_lines++;
 	share->unlogged = 0;
-	log_warn("upstream %s: server %s: %s%s%s (request %.*s)", f->pool->group->name,
-	        f->pool->group->servers[server].name, f->has_begun ? "answer truncated: " : "", reason, others,
-	        SLICE_ARGS(exchange_request_id(f->exchange)));
+	log_warn("upstream %s: server %s: %s%s%s (request %.*s)", f->pool->group->name, f->server->name,
+	        f->has_begun ? "answer truncated: " : "", reason, others, SLICE_ARGS(exchange_request_id(f->exchange)));
 }
 
 static void answer_failure(struct forward *f)
@@ -114,13 +116,20 @@ static void answer_failure(struct forward *f)
 		mlserve_answer_abort(x);
 		return;
 	}
-	if (f->status == 504)
+	if (!x->error_reason && f->status == 504)
 		x->error_reason = "The upstream server did not answer in time.";
-	else if (f->status == 502)
+	else if (!x->error_reason && f->status == 502)
 		x->error_reason = "The upstream server gave no valid answer.";
-	else
+	else if (!x->error_reason)
 		x->error_reason = "No upstream server can be asked now.";
 	mlserve_answer_error(x, f->status, f->status == 503 ? SLICE("Retry-After: 1\r\n") : SLICE_NONE);
+}
+
+static void answer_because(struct forward *f, unsigned status, const char *reason)
+{
+	f->status = status;
+	f->exchange->error_reason = reason;
+	answer_failure(f);
 }
 
 /* What a failed try leaves of the request's progress. */
@@ -135,25 +144,43 @@ static struct outcome look_at(const struct link *l)
 	return o;
 }
 
-/* false: every server was tried. */
-static bool pick(struct forward *f)
+/* ---- which server ---------------------------------------------------------------------------- */
+
+/* PICK_DONE: f->server is the next one, and among those tried. */
+static enum pick_result pick(struct forward *f)
 {
-	uint16_t server;
-	if (f->tried_count == FORWARD_TRIES || !group_pick(f->pool->group, f->tried, f->tried_count, &server))
-		return false;
-	f->tried[f->tried_count++] = server;
-	return true;
+	const struct set_entry *entry;
+	struct pick p = {.tried = f->tried,
+	        .tried_count = f->tried_count,
+	        .key = f->key.hash,
+	        .has_key = f->key.has_hash,
+	        .sticky = f->key.sticky,
+	        .has_sticky = f->key.has_sticky,
+	        .now_ns = f->pool->loop->now_ns};
+	if (f->tried_count == FORWARD_TRIES)
+		return PICK_TRIED;
+	enum pick_result result = group_pick(f->pool, &p, &entry);
+	if (result != PICK_DONE)
+		return result;
+	f->server = entry->server;
+	f->is_guest = p.sticky_is_full;
+	f->tried[f->tried_count++] = f->server;
+	return PICK_DONE;
 }
 
 /* A server that was too slow is not asked again: the client has waited long enough. */
-static bool pick_again(struct forward *f)
+static enum pick_result pick_again(struct forward *f)
 {
-	if (f->retries++ >= f->pool->group->retries)
-		return false;
-	if (pick(f))
-		return true;
+	enum pick_result result = pick(f);
+	if (result != PICK_TRIED || f->status == 504)
+		return result;
 	f->tried_count = 0;
-	return f->status != 504 && pick(f);
+	return pick(f);
+}
+
+static bool may_retry(struct forward *f)
+{
+	return f->status != 503 && f->retries++ < f->pool->group->retries && pool_may_retry(f->pool);
 }
 
 /* The try is over and f->link gone. */
@@ -164,11 +191,18 @@ static void go_on_after(struct forward *f, struct outcome o)
 	f->stale_try_is_used |= is_stale_try;
 	f->head_is_sent = false;
 	f->head_deadline_ns = 0;
-	if (may_repeat && (is_stale_try || (f->status != 503 && pick_again(f))))
-		begin_try(f, is_stale_try);
+	if (may_repeat && is_stale_try)
+		return begin_try(f, true);
+	enum pick_result result = may_repeat && may_retry(f) ? pick_again(f) : PICK_TRIED;
+	if (result == PICK_DONE)
+		begin_try(f, false);
+	else if (result == PICK_FULL)
+		wait_for_server(f, result);
 	else
 		answer_failure(f);
 }
+
+/* ---- failures of a try ------------------------------------------------------------------------ */
 
 enum forward_step forward_fail(struct forward *f, unsigned status, const char *reason)
 {
@@ -178,8 +212,8 @@ enum forward_step forward_fail(struct forward *f, unsigned status, const char *r
 	if (o.stale && status == 502 && !f->link->out_of_order && !f->stale_try_is_used) {
 		link_drop(f->link);
 	} else {
-		log_failure(f, f->link->server, reason);
-		link_drop_failed(f->link);
+		log_failure(f, reason);
+		link_drop_failed(f->link, reason);
 	}
 	f->link = NULL;
 	go_on_after(f, o);
@@ -189,7 +223,7 @@ enum forward_step forward_fail(struct forward *f, unsigned status, const char *r
 enum forward_step forward_fail_memory(struct forward *f)
 {
 	struct outcome o = look_at(f->link);
-	log_failure(f, f->link->server, "no memory");
+	log_failure(f, "no memory");
 	link_drop(f->link);
 	f->link = NULL;
 	f->status = 503;
@@ -239,27 +273,60 @@ static void on_link_expired(struct link *l)
 	loop_label(loop, NULL, NULL);
 }
 
-/* Short of something that no other server could help out with. */
-static bool is_ours(int error)
+/* Short of something that no other server could help out with. Without IPv6 no address of it is available either. */
+static bool is_ours(const struct forward *f, int error)
 {
-	return error == -EMFILE || error == -ENFILE || error == -ENOBUFS || error == -ENOMEM || error == -EADDRNOTAVAIL;
+	if (error == -EADDRNOTAVAIL)
+		return f->server->endpoint.to.any.sa_family == AF_INET;
+	return error == -EMFILE || error == -ENFILE || error == -ENOBUFS || error == -ENOMEM;
 }
 
-static void begin_try(struct forward *f, bool fresh)
+/* An idle connection, of this loop or another one; NULL: there is none. */
+static struct link *reuse(struct forward *f)
 {
-	uint16_t server = f->tried[f->tried_count - 1];
-	int error = 0;
-	f->link = fresh ? NULL : pool_take(f->pool, server, !is_idempotent(f));
-	if (!f->link)
-		f->link = link_open(f->pool, server, &error);
-	if (!f->link) {
-		f->status = is_ours(error) ? 503 : 502;
-		if (f->status == 502)
-			link_count_failure(f->pool, server);
-		log_failure(f, server, strerror(-error));
-		go_on_after(f, (struct outcome){0});
-		return;
+	struct link *l = pool_take(f->pool, f->server, !is_idempotent(f));
+	while (!l && (l = offer_take(f->pool, f->server)) && !link_is_quiet(l)) {
+		link_discard_open(l);
+		l = NULL;
 	}
+	return l;
+}
+
+static struct link *connect_to(struct forward *f, int *ret_error)
+{
+	struct link *l = link_open(f->pool, f->server, ret_error), *idle;
+	/* Idle ones take up what the server allows, or the process. One of them makes room. */
+	if (*ret_error == -EUSERS && (idle = reuse(f)))
+		link_discard_open(idle);
+	else if ((*ret_error != -EMFILE && *ret_error != -ENFILE) || !pool_drop_oldest(f->pool))
+		return l;
+	return link_open(f->pool, f->server, ret_error);
+}
+
+/* 0, or a negative errno: there is no link. */
+static int find_link(struct forward *f, bool fresh)
+{
+	int error = 0;
+	f->link = fresh ? NULL : reuse(f);
+	if (!f->link)
+		f->link = connect_to(f, &error);
+	return f->link ? 0 : error;
+}
+
+static void fail_to_begin(struct forward *f, int error)
+{
+	f->status = is_ours(f, error) ? 503 : 502;
+	if (f->status == 502)
+		link_count_failure(f->pool, f->server, strerror(-error));
+	log_failure(f, strerror(-error));
+	go_on_after(f, (struct outcome){0});
+}
+
+/* With the link, or without one because of the error. */
+static void begin_on_link(struct forward *f, int error)
+{
+	if (error)
+		return fail_to_begin(f, error);
 	link_begin(f->link, on_link_ready, on_link_expired, f);
 	if (f->link->phase == LINK_CONNECTING)
 		link_deadline(f->link, f->pool->loop->now_ns + f->pool->group->connect_timeout_ns);
@@ -267,8 +334,86 @@ static void begin_try(struct forward *f, bool fresh)
 		forward_advance(f);
 }
 
+static void begin_try(struct forward *f, bool fresh)
+{
+	int error = find_link(f, fresh);
+	if (error == -EUSERS) {
+		f->tried_count--;
+		wait_for_server(f, PICK_FULL);
+	} else {
+		begin_on_link(f, error);
+	}
+}
+
+/* ---- waiting for a server ------------------------------------------------------------------------- */
+
+/* A connection is found before the place in the queue is left. */
+static bool on_retry(struct waiter *w)
+{
+	struct forward *f = CONTAINER_OF(w, struct forward, waiter);
+	enum pick_result result = pick(f);
+	int error = result == PICK_DONE ? find_link(f, false) : 0;
+	f->tried_count -= error == -EUSERS;
+	if (error == -EUSERS || result == PICK_FULL || result == PICK_PENDING)
+		return false;
+	struct loop *loop = label(f);
+	f->waits = false;
+	if (result == PICK_DONE)
+		begin_on_link(f, error);
+	else
+		answer_because(f, 503, no_server);
+	loop_label(loop, NULL, NULL);
+	return true;
+}
+
+static void on_wait_over(struct waiter *w)
+{
+	struct forward *f = CONTAINER_OF(w, struct forward, waiter);
+	f->waits = false;
+	if (f->pool->set->is_pending && f->pool->set->count == 0)
+		answer_because(f, 504, "The upstream server's name was not resolved in time.");
+	else
+		answer_because(f, 503, "No upstream server was free within queue_timeout.");
+}
+
+static void wait_for_server(struct forward *f, enum pick_result why)
+{
+	const struct group *g = f->pool->group;
+	f->waiter = (struct waiter){.retry = on_retry, .expired = on_wait_over, .is_picky = f->tried_count > 0};
+	f->waits = queue_add(f->pool, &f->waiter, why == PICK_PENDING ? g->connect_timeout_ns : g->queue_timeout_ns);
+	if (!f->waits)
+		answer_because(f, 503, "All upstream servers are busy, and enough requests wait.");
+}
+
+static void go_on_with(struct forward *f, enum pick_result result)
+{
+	if (result == PICK_DONE)
+		begin_try(f, false);
+	else if (result == PICK_FULL || result == PICK_PENDING)
+		wait_for_server(f, result);
+	else
+		answer_because(f, 503, no_server);
+}
+
 void forward_try(struct forward *f)
 {
-	MUST(pick(f));
-	begin_try(f, false);
+	struct group *g = f->pool->group;
+	pool_count_request(f->pool);
+	if (g->key != KEY_NONE || g->sticky_cookie)
+		proxy_key_read(f->exchange, g, &f->key);
+	/* Those that wait come first; it is looked at with them before this turn ends. */
+	if (atomic_load_explicit(&g->waiting, memory_order_relaxed) > 0)
+		wait_for_server(f, PICK_FULL);
+	else
+		go_on_with(f, pick(f));
+}
+
+void forward_cancel(struct forward *f)
+{
+	if (f->link)
+		link_drop(f->link);
+	if (f->waits)
+		queue_remove(f->pool, &f->waiter);
+	f->link = NULL;
+	f->waits = false;
 }

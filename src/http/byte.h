@@ -32,6 +32,12 @@ static inline size_t byte_run(const char *at, const char *end, enum byte_class c
 	return (size_t)(at - start);
 }
 
+/* Whether it is a token (RFC 9110 5.6.2). */
+static inline bool byte_is_token(struct slice s)
+{
+	return s.length > 0 && byte_run(s.data, s.data + s.length, BYTE_TOKEN) == s.length;
+}
+
 /* Of a BYTE_HEX digit. */
 static inline unsigned byte_hex_value(char c)
 {

@@ -60,6 +60,31 @@ bool fields_find_name(const struct fields *fields, struct slice name, struct sli
 	return false;
 }
 
+/* Among the pairs of one Cookie value (RFC 6265 4.2.1). */
+static bool find_pair(struct slice pairs, struct slice name, struct slice *ret_value)
+{
+	while (pairs.length) {
+		const char *semicolon = memchr(pairs.data, ';', pairs.length);
+		size_t length = semicolon ? (size_t)(semicolon - pairs.data) : pairs.length;
+		struct slice pair = slice_trim((struct slice){pairs.data, length});
+		if (pair.length > name.length && slice_starts(pair, name) && pair.data[name.length] == '=') {
+			*ret_value = slice_from(pair, name.length + 1);
+			return true;
+		}
+		pairs = slice_from(pairs, semicolon ? length + 1 : length);
+	}
+	return false;
+}
+
+bool fields_find_cookie(const struct fields *fields, struct slice name, struct slice *ret_value)
+{
+	for (size_t i = 0; i < fields->count; i++)
+		if (fields->items[i].id == FIELD_OTHER && slice_equal_nocase(fields->items[i].name, SLICE("cookie")) &&
+		        find_pair(fields->items[i].value, name, ret_value))
+			return true;
+	return false;
+}
+
 static bool list_has(struct slice list, struct slice member)
 {
 	struct slice found;

@@ -46,6 +46,8 @@ enum field_id field_id_of(struct slice name);
 bool fields_find(const struct fields *, enum field_id, struct slice *ret_value);
 /* First field of that name, any case. */
 bool fields_find_name(const struct fields *, struct slice name, struct slice *ret_value);
+/* The first cookie of that name (exact case) in any Cookie field. */
+bool fields_find_cookie(const struct fields *, struct slice name, struct slice *ret_value);
 /* Whether a comma list of all fields of that id has this member, any case. */
 bool fields_have_member(const struct fields *, enum field_id, struct slice member);
 

@@ -1,7 +1,6 @@
 /* Addresses, networks, endpoints. */
 #include "net/address.h"
 #include <arpa/inet.h>
-#include <netdb.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,21 +157,7 @@ static bool from_ip(const struct address *a, uint16_t port, struct endpoint *ret
 	return true;
 }
 
-static bool look_up(struct slice host, uint16_t port, struct endpoint *ret, const char **ret_reason)
-{
-	char name[256], service[8];
-	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
-	*ret_reason = "the name is not known to the system's resolver";
-	snprintf(service, sizeof service, "%u", port);
-	if (!to_text(host, name, sizeof name) || getaddrinfo(name, service, &hints, &found) || !found)
-		return false;
-	memcpy(&ret->to, found->ai_addr, found->ai_addrlen);
-	ret->length = found->ai_addrlen;
-	freeaddrinfo(found);
-	return true;
-}
-
-bool endpoint_parse(struct slice s, bool lookup, struct endpoint *ret, const char **ret_reason)
+bool endpoint_parse(struct slice s, bool localhost, struct endpoint *ret, const char **ret_reason)
 {
 	struct address a;
 	struct slice unix_prefix = SLICE("unix:"), host = s;
@@ -194,9 +179,8 @@ bool endpoint_parse(struct slice s, bool lookup, struct endpoint *ret, const cha
 	if (parse_ip(host, &a))
 		return from_ip(&a, port, ret);
 	/* RFC 6761 6.3: this name needs no resolver, and a bare machine has none that knows it. */
-	if (lookup && slice_equal_nocase(host, SLICE("localhost")))
-		return parse_ip(SLICE("127.0.0.1"), &a) && from_ip(&a, port, ret);
-	return lookup && host.length && look_up(host, port, ret, ret_reason);
+	return localhost && slice_equal_nocase(host, SLICE("localhost")) && parse_ip(SLICE("127.0.0.1"), &a) &&
+	       from_ip(&a, port, ret);
 }
 
 uint16_t endpoint_port(const struct endpoint *e)
@@ -217,6 +201,21 @@ void endpoint_set_port(struct endpoint *e, uint16_t port)
 		e->to.v4.sin_port = htons(port);
 	else if (e->to.any.sa_family == AF_INET6)
 		e->to.v6.sin6_port = htons(port);
+}
+
+bool endpoint_equal(const struct endpoint *a, const struct endpoint *b)
+{
+	if (a->to.any.sa_family != b->to.any.sa_family || endpoint_port(a) != endpoint_port(b))
+		return false;
+	switch (a->to.any.sa_family) {
+	case AF_INET:
+		return a->to.v4.sin_addr.s_addr == b->to.v4.sin_addr.s_addr;
+	case AF_INET6:
+		return memcmp(&a->to.v6.sin6_addr, &b->to.v6.sin6_addr, sizeof a->to.v6.sin6_addr) == 0 &&
+		       a->to.v6.sin6_scope_id == b->to.v6.sin6_scope_id;
+	default:
+		return a->length == b->length && memcmp(&a->to.un, &b->to.un, a->length) == 0;
+	}
 }
 
 void endpoint_format(const struct endpoint *e, char to[ENDPOINT_TEXT_BYTES])

@@ -44,12 +44,14 @@ struct endpoint {
 	socklen_t length;
 };
 
-/* "127.0.0.1:80", "[::1]:80", "unix:/path", or with `lookup` "name:port" (asks the system's resolver: blocks; for start
- * only). false: *ret_reason says what is wrong. */
-bool endpoint_parse(struct slice, bool lookup, struct endpoint *ret, const char **ret_reason);
+/* "127.0.0.1:80", "[::1]:80", "unix:/path", and if `localhost` may be named "localhost:80". false: *ret_reason says what
+ * is wrong. */
+bool endpoint_parse(struct slice, bool localhost, struct endpoint *ret, const char **ret_reason);
 /* Of an IPv4 or IPv6 address; others have none: 0, and setting it changes nothing. */
 uint16_t endpoint_port(const struct endpoint *);
 void endpoint_set_port(struct endpoint *, uint16_t port);
+/* The same address and port, or path. */
+bool endpoint_equal(const struct endpoint *, const struct endpoint *);
 /* As it is parsed; ended by zero. */
 void endpoint_format(const struct endpoint *, char to[ENDPOINT_TEXT_BYTES]);
 

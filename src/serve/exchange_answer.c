@@ -144,14 +144,6 @@ static bool is_reserved(struct slice name)
 	return false;
 }
 
-static bool is_token(struct slice s)
-{
-	for (size_t i = 0; i < s.length; i++)
-		if (!byte_is(s.data[i], BYTE_TOKEN))
-			return false;
-	return s.length > 0;
-}
-
 static bool is_field_text(struct slice s)
 {
 	for (size_t i = 0; i < s.length; i++)
@@ -166,7 +158,7 @@ void mlserve_answer_field(struct mlserve_exchange *x, const char *name, struct s
 		return;
 	MUST(x->phase == ANSWER_HEAD);
 	struct slice field = slice_of(name);
-	if (!is_token(field) || is_reserved(field) || !is_field_text(value)) {
+	if (!byte_is_token(field) || is_reserved(field) || !is_field_text(value)) {
 		exchange_log_misuse(x, LOG_LEVEL_WARN, "field %s is refused", name);
 		return;
 	}

@@ -3,24 +3,24 @@
 #include "upstream/balance.h"
 #include "upstream/group.h"
 
-static bool pick(struct group *g, const uint16_t *tried, size_t tried_count, uint16_t *ret_server)
+static const struct set_entry *choose(struct pick *p, const struct set_tier *tier)
 {
-	size_t turn = atomic_fetch_add_explicit(&g->ticket, 1, memory_order_relaxed);
-	const struct group_server *best = NULL;
-	int64_t best_active = 0;
-	for (size_t i = 0; i < g->server_count; i++) {
-		uint16_t server = (uint16_t)((turn + i) % g->server_count);
-		const struct group_server *candidate = &g->servers[server];
-		if (balance_was_tried(tried, tried_count, server))
+	size_t count = tier->end - tier->begin, turn = group_turn(p->group);
+	const struct set_entry *best = NULL;
+	uint64_t best_active = 0, best_weight = 0;
+	for (size_t i = 0; i < count; i++) {
+		const struct set_entry *e = &p->set->entries[tier->begin + (turn + i) % count];
+		if (!pick_allows(p, e))
 			continue;
-		int64_t active = 1 + atomic_load_explicit(&candidate->active, memory_order_relaxed);
-		if (best && active * best->weight >= best_active * candidate->weight)
+		uint64_t active = 1 + (uint64_t)atomic_load_explicit(&e->server->active, memory_order_relaxed);
+		uint64_t weight = pick_weight(p, e);
+		if (best && active * best_weight >= best_active * weight)
 			continue;
-		best = candidate;
+		best = e;
 		best_active = active;
-		*ret_server = server;
+		best_weight = weight;
 	}
-	return best != NULL;
+	return best;
 }
 
-const struct balance balance_least_requests = {"least-requests", pick};
+const struct balance balance_least_requests = {"least-requests", false, choose};

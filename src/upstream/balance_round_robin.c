@@ -1,19 +1,27 @@
-/* In turns, by weight: the schedule was laid out when the group was made; the ticket is shared, so turns hold over all
- * loops. */
+/* In turns, by weight: they were laid out when the set was made; the ticket is shared, so turns hold over all loops. A
+ * server that starts slowly gives up some of its turns. */
 #include "upstream/balance.h"
 #include "upstream/group.h"
 
-static bool pick(struct group *g, const uint16_t *tried, size_t tried_count, uint16_t *ret_server)
+static bool gives_up_turn(struct pick *p, const struct set_entry *e)
 {
-	size_t turn = atomic_fetch_add_explicit(&g->ticket, 1, memory_order_relaxed);
-	for (size_t i = 0; i < g->schedule_length; i++) {
-		uint16_t server = g->schedule[(turn + i) % g->schedule_length];
-		if (balance_was_tried(tried, tried_count, server))
-			continue;
-		*ret_server = server;
-		return true;
-	}
-	return false;
+	uint64_t full = (uint64_t)e->weight * 1024, now = pick_weight(p, e);
+	return now < full && pick_random(p) % full >= now;
 }
 
-const struct balance balance_round_robin = {"round-robin", pick};
+static const struct set_entry *choose(struct pick *p, const struct set_tier *tier)
+{
+	size_t turn = group_turn(p->group);
+	const struct set_entry *slow = NULL;
+	for (size_t i = 0; i < tier->turn_count; i++) {
+		const struct set_entry *e = &p->set->entries[tier->begin + tier->turns[(turn + i) % tier->turn_count]];
+		if (!pick_allows(p, e))
+			continue;
+		if (!gives_up_turn(p, e))
+			return e;
+		slow = slow ? slow : e;
+	}
+	return slow;
+}
+
+const struct balance balance_round_robin = {"round-robin", false, choose};

@@ -1,15 +1,12 @@
-/* Making groups from the configuration, and what others may see of them. */
+/* Making groups from the configuration, and handing new sets of servers to the loops. */
 #include "upstream/group.h"
 #include "base/check.h"
-#include "config/options.h"
+#include "http/byte.h"
 #include "upstream/pool.h"
-#include "upstream/turns.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-
-enum { MAX_SERVERS = 1024, MAX_WEIGHT = 256 };
 
 struct groups {
 	struct group *items;
@@ -17,144 +14,255 @@ struct groups {
 	char instance[32];
 };
 
-/* ---- one server ------------------------------------------------------------------------ */
+/* ---- settings ---------------------------------------------------------------------------- */
 
-/* Cuts the next blank-separated word from *rest. */
-static bool next_word(struct slice *rest, struct slice *ret_word)
-{
-	*rest = slice_trim(*rest);
-	if (rest->length == 0)
-		return false;
-	size_t length = 0;
-	while (length < rest->length && rest->data[length] != ' ' && rest->data[length] != '\t')
-		length++;
-	*ret_word = (struct slice){rest->data, length};
-	*rest = slice_from(*rest, length);
-	return true;
-}
+static const struct {
+	struct slice text; /* what `balance` begins with */
+	const struct balance *balance;
+	enum key_kind key;
+	bool has_name;
+} policies[] = {
+        {{"least-requests", 14}, &balance_least_requests, KEY_NONE, false},
+        {{"round-robin", 11}, &balance_round_robin, KEY_NONE, false},
+        {{"two-choices", 11}, &balance_two_choices, KEY_NONE, false},
+        {{"hash:client-ip", 14}, &balance_hash, KEY_CLIENT_IP, false},
+        {{"hash:uri", 8}, &balance_hash, KEY_URI, false},
+        {{"hash:header=", 12}, &balance_hash, KEY_HEADER, true},
+        {{"hash:cookie=", 12}, &balance_hash, KEY_COOKIE, true},
+};
 
-static bool read_weight(struct slice word, unsigned *ret_weight)
+static bool read_balance(struct group *g, const struct mlserve_settings *settings)
 {
-	struct slice prefix = SLICE("weight=");
-	int64_t weight;
-	if (!slice_starts(word, prefix) || !slice_to_number(slice_from(word, prefix.length), &weight))
-		return false;
-	if (weight < 1 || weight > MAX_WEIGHT)
-		return false;
-	*ret_weight = (unsigned)weight;
-	return true;
-}
-
-/* No server can be reached at port 0, which is only asked for when listening. */
-static bool has_port_zero(const struct endpoint *e)
-{
-	return e->to.any.sa_family != AF_UNIX && endpoint_port(e) == 0;
-}
-
-/* What stands behind the address. false: a fault was reported. */
-static bool read_parameters(
-        struct group_server *s, const struct mlserve_settings *settings, size_t item, struct slice rest)
-{
-	struct slice word;
-	bool has_weight = false;
-	while (next_word(&rest, &word)) {
-		if (!read_weight(word, &s->weight)) {
-			mlserve_setting_fault(settings, "server", item,
-			        "does not know \"%.*s\"; after the address weight=1..%d is allowed", SLICE_ARGS(word),
-			        MAX_WEIGHT);
-			return false;
-		}
-		if (has_weight) {
-			mlserve_setting_fault(settings, "server", item,
-			        "repeats weight (\"%.*s\"); after the address one weight=1..%d is allowed",
-			        SLICE_ARGS(word), MAX_WEIGHT);
-			return false;
-		}
-		has_weight = true;
+	struct slice text = slice_of(mlserve_setting_text(settings, "balance"));
+	for (size_t i = 0; i < ARRAY_COUNT(policies); i++) {
+		struct slice name = slice_from(text, policies[i].text.length);
+		bool fits = policies[i].has_name ? slice_starts(text, policies[i].text) && byte_is_token(name)
+		                                 : slice_equal(text, policies[i].text);
+		if (!fits)
+			continue;
+		g->balance = policies[i].balance;
+		g->key = policies[i].key;
+		g->key_name = policies[i].has_name ? name : SLICE_NONE;
+		return true;
 	}
-	return true;
+	mlserve_setting_fault(settings, "balance", 0,
+	        "does not know \"%.*s\"; allowed: least-requests, round-robin, two-choices, hash:client-ip, hash:uri, "
+	        "hash:header=NAME, hash:cookie=NAME",
+	        SLICE_ARGS(text));
+	return false;
 }
 
-/* One value of `server`. false: a fault was reported, or no memory. */
-static bool make_server(struct group_server *s, const struct mlserve_settings *settings, size_t item, const char *value)
+static bool read_sticky(struct group *g, const struct mlserve_settings *settings)
 {
-	struct slice rest = slice_of(value), word;
-	const char *reason = NULL;
-	s->weight = 1;
-	if (!next_word(&rest, &word)) {
-		mlserve_setting_fault(settings, "server", item, "is empty; ADDRESS:PORT or unix:/PATH is wanted");
-		return false;
-	}
-	if (!endpoint_parse(word, true, &s->endpoint, &reason)) {
-		mlserve_setting_fault(settings, "server", item, "%.*s: %s", SLICE_ARGS(word), reason);
-		return false;
-	}
-	if (has_port_zero(&s->endpoint)) {
-		mlserve_setting_fault(settings, "server", item,
-		        "%.*s: there is no port 0; a port from 1 to 65535 is wanted", SLICE_ARGS(word));
-		return false;
-	}
-	s->name = slice_copy(word);
-	return read_parameters(s, settings, item, rest) && s->name;
+	g->sticky_cookie = mlserve_setting_text(settings, "sticky_cookie");
+	if (!g->sticky_cookie)
+		return true;
+	struct slice name = slice_of(g->sticky_cookie);
+	if (byte_is_token(name) && name.length <= STICKY_NAME_BYTES)
+		return true;
+	mlserve_setting_fault(settings, "sticky_cookie", 0,
+	        "\"%s\" is no name of a cookie; allowed: up to %d letters, digits and !#$%%&'*+-.^_`|~",
+	        g->sticky_cookie, STICKY_NAME_BYTES);
+	return false;
 }
 
-static bool make_servers(struct group *g, const struct mlserve_settings *settings)
+static int64_t duration_ns(const struct mlserve_settings *settings, const char *name)
+{
+	int64_t us = mlserve_setting_number(settings, name);
+	return us == MLSERVE_AUTO_VALUE ? 0 : us * NS_PER_US;
+}
+
+static unsigned count_of(const struct mlserve_settings *settings, const char *name)
+{
+	return (unsigned)mlserve_setting_number(settings, name);
+}
+
+static bool read_check(struct check_settings *c, const struct mlserve_settings *settings)
+{
+	c->path = mlserve_setting_text(settings, "health_path");
+	c->interval_ns = duration_ns(settings, "health_interval");
+	c->timeout_ns = duration_ns(settings, "health_timeout");
+	c->rise = count_of(settings, "health_rise");
+	c->fall = count_of(settings, "health_fall");
+	/* It becomes a part of a request line. */
+	struct slice path = slice_of(c->path ? c->path : "/");
+	bool fine = path.length > 0 && path.length <= CHECK_PATH_BYTES && path.data[0] == '/';
+	for (size_t i = 0; i < path.length; i++)
+		fine = fine && path.data[i] > ' ' && path.data[i] < 0x7f;
+	if (!fine)
+		mlserve_setting_fault(settings, "health_path", 0,
+		        "\"%s\" is no path; it begins with /, as in /healthz, and has no blanks and at most %d bytes",
+		        c->path, CHECK_PATH_BYTES);
+	return fine;
+}
+
+static void read_times(struct group *g, const struct mlserve_settings *settings)
+{
+	g->connect_timeout_ns = duration_ns(settings, "connect_timeout");
+	g->response_timeout_ns = duration_ns(settings, "response_timeout");
+	g->queue_timeout_ns = duration_ns(settings, "queue_timeout");
+	g->eject_ns = duration_ns(settings, "eject_time");
+	g->slow_start_ns = duration_ns(settings, "slow_start");
+	g->resolve_ns = duration_ns(settings, "resolve_interval");
+	g->ttl_min_ns = duration_ns(settings, "resolve_min_ttl");
+	g->ttl_max_ns = duration_ns(settings, "resolve_max_ttl");
+}
+
+static bool read_lines(struct group *g, const struct mlserve_settings *settings)
 {
 	const char *const *values;
 	size_t count = mlserve_setting_list(settings, "server", &values);
-	if (count == 0 || count > MAX_SERVERS) {
-		mlserve_setting_fault(settings, count ? "server" : NULL, 0, "needs 1 to %d servers", MAX_SERVERS);
+	int64_t limit = mlserve_setting_number(settings, "max_connections");
+	if (count == 0 || count > SET_MEMBERS) {
+		mlserve_setting_fault(settings, count ? "server" : NULL, 0, "needs 1 to %d servers", SET_MEMBERS);
 		return false;
 	}
-	g->servers = aligned_alloc(alignof(struct group_server), count * sizeof *g->servers);
-	if (!g->servers)
+	g->lines = calloc(count, sizeof *g->lines);
+	if (!g->lines)
 		return false;
-	memset(g->servers, 0, count * sizeof *g->servers);
-	g->server_count = count;
+	g->line_count = count;
 	bool fine = true;
-	for (size_t i = 0; i < count; i++)
-		fine = make_server(&g->servers[i], settings, i, values[i]) && fine;
+	for (size_t i = 0; i < count; i++) {
+		fine = server_line_read(&g->lines[i], settings, i, values[i]) && fine;
+		if (g->lines[i].limit < 0)
+			g->lines[i].limit = limit;
+	}
+	return fine;
+}
+
+/* ---- sets -------------------------------------------------------------------------------------- */
+
+void group_collect(struct group *g)
+{
+	LIST_EACH_SAFE (node, &g->servers) {
+		struct member *s = CONTAINER_OF(node, struct member, node);
+		if (atomic_load_explicit(&s->is_retired, memory_order_relaxed) && !s->probe && member_is_unused(s))
+			member_free(&s);
+	}
+}
+
+/* Before the loops hear of the set, so that none of them keeps a connection that it would not look at again. */
+static void note_retired(struct group *g, const struct member_set *set)
+{
+	LIST_EACH (node, &g->servers)
+		atomic_store_explicit(&CONTAINER_OF(node, struct member, node)->is_retired, true, memory_order_relaxed);
+	for (size_t i = 0; i < set->count; i++)
+		atomic_store_explicit(&set->entries[i].server->is_retired, false, memory_order_relaxed);
+}
+
+bool group_publish(struct group *g, const struct set_entry *entries, size_t count, const char *const *unresolved,
+        size_t unresolved_count, bool is_pending)
+{
+	struct member_set *set = set_create(entries, count, unresolved, unresolved_count, is_pending);
+	if (!set)
+		return false;
+	note_retired(g, set);
+	pthread_mutex_lock(&g->set_lock);
+	struct member_set *before = g->set;
+	g->set = set;
+	pthread_mutex_unlock(&g->set_lock);
+	set_release(before);
+	for (unsigned i = 0; i < g->loop_count; i++)
+		pool_send_set(g->pools[i], set);
+	group_collect(g);
+	return true;
+}
+
+struct member_set *group_hold_set(struct group *g)
+{
+	pthread_mutex_lock(&g->set_lock);
+	struct member_set *set = g->set;
+	set_hold(set);
+	pthread_mutex_unlock(&g->set_lock);
+	return set;
+}
+
+struct member *group_add_member(struct group *g, size_t line, const struct endpoint *endpoint)
+{
+	char text[ENDPOINT_TEXT_BYTES];
+	const struct server_line *l = &g->lines[line];
+	endpoint_format(endpoint, text);
+	bool is_fixed = l->kind == SERVER_FIXED;
+	struct member *s = member_create(g, is_fixed ? l->text : text, is_fixed ? NULL : l->text, endpoint);
+	if (!s)
+		return NULL;
+	s->line = line;
+	s->limit = l->limit;
+	atomic_store_explicit(&s->is_retired, true, memory_order_relaxed); /* until a set names it */
+	list_append(&g->servers, &s->node);
+	return s;
+}
+
+/* The first set: the servers that are given by address. */
+static bool publish_fixed(struct group *g)
+{
+	struct set_entry *entries = calloc(g->line_count, sizeof *entries);
+	const char **unresolved = calloc(g->line_count, sizeof *unresolved);
+	size_t count = 0, unresolved_count = 0;
+	bool fine = entries && unresolved;
+	for (size_t i = 0; fine && i < g->line_count; i++) {
+		const struct server_line *l = &g->lines[i];
+		if (l->kind != SERVER_FIXED) {
+			unresolved[unresolved_count++] = l->text;
+			continue;
+		}
+		struct member *s = group_add_member(g, i, &l->endpoint);
+		entries[count++] = (struct set_entry){s, l->weight, l->is_backup, l->is_draining};
+		fine = s != NULL;
+	}
+	fine = fine && group_publish(g, entries, count, unresolved, unresolved_count, unresolved_count > 0);
+	free(entries);
+	free((void *)unresolved);
 	return fine;
 }
 
 /* ---- groups ------------------------------------------------------------------------------ */
 
-static bool lay_schedule(struct group *g)
+static bool make_pools(struct group *g)
 {
-	unsigned weights[MAX_SERVERS];
-	for (size_t i = 0; i < g->server_count; i++)
-		weights[i] = g->servers[i].weight;
-	return turns_lay(weights, g->server_count, &g->schedule, &g->schedule_length);
+	g->pools = calloc(g->loop_count, sizeof *g->pools);
+	bool fine = g->pools != NULL;
+	for (unsigned i = 0; g->pools && i < g->loop_count; i++) {
+		g->pools[i] = pool_create(g, i);
+		fine = fine && g->pools[i];
+	}
+	return fine;
 }
 
 static bool make_group(struct group *g, const struct mlserve_settings *settings, unsigned loop_count)
 {
-	static const struct balance *const policies[] = {
-	        [CONFIG_BALANCE_LEAST_REQUESTS] = &balance_least_requests,
-	        [CONFIG_BALANCE_ROUND_ROBIN] = &balance_round_robin,
-	};
-	int64_t policy = mlserve_setting_number(settings, "balance");
-	MUST(policy >= 0 && (size_t)policy < ARRAY_COUNT(policies));
+	list_init(&g->servers);
+	pthread_mutex_init(&g->set_lock, NULL);
 	g->name = slice_copy(slice_of(config_name(settings)));
-	g->balance = policies[policy];
-	g->connect_timeout_ns = mlserve_setting_number(settings, "connect_timeout") * NS_PER_US;
-	g->response_timeout_ns = mlserve_setting_number(settings, "response_timeout") * NS_PER_US;
-	g->keepalive = (unsigned)mlserve_setting_number(settings, "keepalive");
-	g->retries = (unsigned)mlserve_setting_number(settings, "retries");
-	g->pools = calloc(loop_count + 1, sizeof *g->pools);
-	g->pool_count = loop_count + 1;
-	return make_servers(g, settings) && lay_schedule(g) && g->name && g->pools;
+	g->loop_count = loop_count + 1;
+	g->keepalive = count_of(settings, "keepalive");
+	g->retries = count_of(settings, "retries");
+	g->retry_percent = count_of(settings, "retry_budget");
+	g->queue = count_of(settings, "queue");
+	g->eject_errors = count_of(settings, "eject_errors");
+	read_times(g, settings);
+	/* Each reports its own faults. */
+	bool fine = read_balance(g, settings);
+	fine = read_sticky(g, settings) && fine;
+	fine = read_check(&g->check, settings) && fine;
+	fine = read_lines(g, settings) && fine;
+	return make_pools(g) && fine && g->name && publish_fixed(g);
 }
 
 static void free_group(struct group *g)
 {
-	for (unsigned i = 0; g->pools && i < g->pool_count; i++)
-		pool_free(atomic_load_explicit(&g->pools[i], memory_order_acquire));
-	for (size_t i = 0; i < g->server_count; i++)
-		free(g->servers[i].name);
-	free(g->servers);
-	free(g->schedule);
-	free((void *)g->pools);
+	for (unsigned i = 0; g->pools && i < g->loop_count; i++)
+		pool_free(g->pools[i]);
+	set_release(g->set);
+	LIST_EACH_SAFE (node, &g->servers) {
+		struct member *s = CONTAINER_OF(node, struct member, node);
+		member_free(&s);
+	}
+	for (size_t i = 0; i < g->line_count; i++)
+		server_line_fini(&g->lines[i]);
+	pthread_mutex_destroy(&g->set_lock);
+	free(g->lines);
+	free(g->pools);
 	free(g->name);
 }
 
@@ -219,43 +327,4 @@ struct group *groups_find(const struct groups *all, const char *name)
 struct slice groups_instance(const struct groups *all)
 {
 	return slice_of(all->instance);
-}
-
-const char *group_name(const struct group *g)
-{
-	return g->name;
-}
-
-size_t group_server_count(const struct group *g)
-{
-	return g->server_count;
-}
-
-const char *server_state_text(enum server_state state)
-{
-	return state == SERVER_UP ? "up" : "down";
-}
-
-void group_server_figures(const struct group *g, size_t index, struct server_figures *ret)
-{
-	MUST(index < g->server_count);
-	const struct group_server *s = &g->servers[index];
-	*ret = (struct server_figures){
-	        .server = s->name,
-	        .state = atomic_load_explicit(&s->down, memory_order_relaxed) ? SERVER_DOWN : SERVER_UP,
-	        .active = atomic_load_explicit(&s->active, memory_order_relaxed),
-	};
-	for (unsigned i = 0; i < g->pool_count; i++) {
-		const struct pool *pool = atomic_load_explicit(&g->pools[i], memory_order_acquire);
-		if (pool)
-			pool_add_figures(pool, index, ret);
-	}
-}
-
-bool group_pick(struct group *g, const uint16_t *tried, size_t tried_count, uint16_t *ret_server)
-{
-	if (g->server_count > 1)
-		return g->balance->pick(g, tried, tried_count, ret_server);
-	*ret_server = 0;
-	return tried_count == 0;
 }

@@ -2,7 +2,7 @@
 #include "upstream/link.h"
 #include "base/check.h"
 #include "base/fd.h"
-#include "upstream/pool.h"
+#include "upstream/offer.h"
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
@@ -10,9 +10,9 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-static struct group_server *server_of(const struct link *l)
+static struct member_share *share_of(const struct link *l)
 {
-	return &l->pool->group->servers[l->server];
+	return pool_share(l->pool, l->server);
 }
 
 /* ---- events -------------------------------------------------------------------------- */
@@ -30,18 +30,32 @@ static void settle_connect(struct link *l, uint32_t events)
 		l->phase = LINK_OPEN;
 }
 
+/* An event that was under way when its bytes were read already says nothing new, and one of a connection that was taken
+ * over is its new loop's. */
+static void on_idle_event(struct link *l, uint32_t events)
+{
+	struct pool *p = l->pool;
+	if (!offer_withdraw(p, l)) {
+		pool_remove(p, l);
+		return;
+	}
+	stream_note(&l->stream, events);
+	bool is_over = l->stream.hung_up || (events & EPOLLIN && stream_read(&l->stream) != STREAM_AGAIN);
+	stream_consume(&l->stream, 0); /* gives an empty buffer back */
+	if (is_over)
+		link_drop(l);
+	else
+		offer_make(p, l);
+}
+
 static void on_ready(struct watch *w, uint32_t events)
 {
 	struct link *l = CONTAINER_OF(w, struct link, stream.watch);
-	stream_note(&l->stream, events);
 	if (l->phase == LINK_IDLE) {
-		/* An event that was under way when its bytes were read already says nothing new. */
-		if (l->stream.hung_up || (events & EPOLLIN && stream_read(&l->stream) != STREAM_AGAIN))
-			link_drop(l);
-		else
-			stream_consume(&l->stream, 0); /* gives the empty buffer back */
+		on_idle_event(l, events);
 		return;
 	}
+	stream_note(&l->stream, events);
 	if (l->phase == LINK_CONNECTING)
 		settle_connect(l, events);
 	l->ready(l);
@@ -76,68 +90,114 @@ static int start_connect(const struct endpoint *e, int *ret_fd)
 	return connect(*ret_fd, &e->to.any, e->length) ? -errno : 0;
 }
 
-struct link *link_open(struct pool *pool, uint16_t server, int *ret_error)
+static void prepare(struct link *l)
 {
-	struct link *l = pool_link(pool);
-	int fd = -1, error = l ? start_connect(&pool->group->servers[server].endpoint, &fd) : -ENOMEM;
-	bool connecting = error == -EINPROGRESS;
-	if (connecting)
-		error = 0;
-	if (!error && !stream_open(&l->stream, pool->loop, pool->blocks, fd))
-		error = -ENOMEM;
-	if (error) {
-		fd_close(&fd);
-		if (l)
-			pool_give_link(pool, l);
-		*ret_error = error;
-		return NULL;
-	}
 	l->stream.watch.ready = on_ready;
 	l->stream.watch.expired = on_expired;
-	l->pool = pool;
-	l->server = server;
-	l->phase = connecting ? LINK_CONNECTING : LINK_OPEN;
-	l->reused = false;
+	l->offer = -1;
+	l->is_lost = false;
 	list_init(&l->node);
 	list_init(&l->age);
 	task_init(&l->again, on_again);
+}
+
+int link_connect(struct link *l, struct loop *loop, struct blocks *blocks, const struct endpoint *endpoint)
+{
+	int fd = -1, error = start_connect(endpoint, &fd);
+	bool connecting = error == -EINPROGRESS;
+	if (connecting)
+		error = 0;
+	if (!error && !stream_open(&l->stream, loop, blocks, fd))
+		error = -ENOMEM;
+	if (error) {
+		fd_close(&fd);
+		return error;
+	}
+	prepare(l);
+	l->phase = connecting ? LINK_CONNECTING : LINK_OPEN;
+	l->reused = false;
 	error = stream_wait(&l->stream);
 	/* A server speaks when it was asked, and then there is an event. */
 	l->stream.readable = false;
-	if (!error)
-		return l;
+	if (error)
+		stream_close(&l->stream);
+	return error;
+}
+
+void link_disconnect(struct link *l)
+{
+	task_cancel(&l->again);
 	stream_close(&l->stream);
-	pool_give_link(pool, l);
-	*ret_error = error;
+}
+
+struct link *link_open(struct pool *pool, struct member *server, int *ret_error)
+{
+	*ret_error = -EUSERS;
+	if (!member_reserve(server))
+		return NULL;
+	struct link *l = pool_link(pool);
+	*ret_error = l ? link_connect(l, pool->loop, pool->blocks, &server->endpoint) : -ENOMEM;
+	if (*ret_error == 0) {
+		l->pool = pool;
+		l->server = server;
+		return l;
+	}
+	if (l)
+		pool_give_link(pool, l);
+	member_unreserve(server);
+	queue_wake(pool->group);
 	return NULL;
 }
 
-void link_begin(struct link *l, void (*ready)(struct link *), void (*expired)(struct link *), void *owner)
+struct link *link_adopt(struct pool *pool, struct member *server, int fd)
+{
+	struct link *l = pool_link(pool);
+	if (l && stream_open(&l->stream, pool->loop, pool->blocks, fd)) {
+		prepare(l);
+		l->pool = pool;
+		l->server = server;
+		l->phase = LINK_OPEN;
+		l->reused = true;
+		if (stream_wait(&l->stream) == 0) {
+			l->stream.readable = false; /* as far as anybody knows */
+			return l;
+		}
+		stream_close(&l->stream);
+	} else {
+		fd_close(&fd);
+	}
+	if (l)
+		pool_give_link(pool, l);
+	member_unreserve(server);
+	queue_wake(pool->group);
+	return NULL;
+}
+
+void link_expect(struct link *l, void (*ready)(struct link *), void (*expired)(struct link *), void *owner)
 {
 	l->ready = ready;
 	l->expired = expired;
 	l->owner = owner;
-	if (l->phase == LINK_IDLE) {
-		l->phase = LINK_OPEN;
-		l->reused = true;
-	}
 	l->reusable = true;
 	l->out_of_order = false;
+	l->begun_ns = l->stream.loop->now_ns;
 	l->in_mark = l->stream.bytes_in;
 	l->out_mark = l->stream.bytes_out;
 	memset(&l->scan, 0, sizeof l->scan);
 	l->piece = 0;
 	l->ended = false;
 	l->reason = NULL;
-	atomic_fetch_add_explicit(&server_of(l)->active, 1, memory_order_relaxed);
-	figure_add(&l->pool->shares[l->server].requests, 1);
 }
 
-static void note_state(struct group_server *s, bool down)
+void link_begin(struct link *l, void (*ready)(struct link *), void (*expired)(struct link *), void *owner)
 {
-	/* Looked at first: the line is shared by all loops and seldom changes. */
-	if (atomic_load_explicit(&s->down, memory_order_relaxed) != down)
-		atomic_store_explicit(&s->down, down, memory_order_relaxed);
+	if (l->phase == LINK_IDLE) {
+		l->phase = LINK_OPEN;
+		l->reused = true;
+	}
+	link_expect(l, ready, expired, owner);
+	atomic_fetch_add_explicit(&l->server->active, 1, memory_order_relaxed);
+	figure_add(&share_of(l)->requests, 1);
 }
 
 enum link_result link_connected(struct link *l)
@@ -148,48 +208,79 @@ enum link_result link_connected(struct link *l)
 	}
 	if (l->phase == LINK_CONNECTING)
 		return LINK_AGAIN;
-	note_state(server_of(l), false);
 	return LINK_DONE;
 }
 
 /* ---- end ----------------------------------------------------------------------------- */
 
-static void end_exchange(struct link *l)
+static void forget_owner(struct link *l)
 {
 	task_cancel(&l->again);
 	l->owner = NULL;
-	atomic_fetch_sub_explicit(&server_of(l)->active, 1, memory_order_relaxed);
 }
 
+/* The last that is done with a member, which may be gone then. Sequentially consistent: whoever waits for a place
+ * counted itself, then looked at this. */
+static void end_exchange(struct pool *pool, struct member *server)
+{
+	atomic_fetch_sub_explicit(&server->active, 1, memory_order_seq_cst);
+	queue_wake(pool->group);
+}
+
+/* Without an exchange the member may be gone after this. */
 static void close_link(struct link *l)
 {
 	struct pool *pool = l->pool;
+	struct member *server = l->server;
 	stream_close(&l->stream);
 	pool_give_link(pool, l);
+	member_unreserve(server);
+}
+
+void link_discard_open(struct link *l)
+{
+	struct pool *pool = l->pool;
+	close_link(l);
+	queue_wake(pool->group);
+}
+
+void link_discard(struct link *l)
+{
+	l->stream.fd = -1;
+	stream_close(&l->stream);
+	pool_give_link(l->pool, l);
 }
 
 void link_drop(struct link *l)
 {
-	if (l->phase == LINK_IDLE)
-		pool_remove(l->pool, l);
-	else
-		end_exchange(l);
+	struct pool *pool = l->pool;
+	struct member *server = l->server;
+	if (l->phase == LINK_IDLE) {
+		if (pool_remove(pool, l))
+			link_discard_open(l);
+		return;
+	}
+	forget_owner(l);
 	close_link(l);
+	end_exchange(pool, server);
 }
 
-void link_count_failure(struct pool *pool, uint16_t server)
+void link_count_failure(struct pool *pool, struct member *server, const char *reason)
 {
-	note_state(&pool->group->servers[server], true);
-	figure_add(&pool->shares[server].failures, 1);
+	figure_add(&pool_share(pool, server)->failures, 1);
+	member_note_failure(server, pool->loop->now_ns, pool->loop->now_ns, true, reason);
 }
 
-void link_drop_failed(struct link *l)
+void link_drop_failed(struct link *l, const char *reason)
 {
-	if (l->phase == LINK_CONNECTING)
-		link_count_failure(l->pool, l->server);
-	else
-		figure_add(&l->pool->shares[l->server].failures, 1);
+	figure_add(&share_of(l)->failures, 1);
+	member_note_failure(l->server, l->begun_ns, l->pool->loop->now_ns, l->phase == LINK_CONNECTING, reason);
 	link_drop(l);
+}
+
+void link_note_answer(struct link *l)
+{
+	member_note_success(l->server, l->begun_ns, l->pool->loop->now_ns);
 }
 
 /* Bytes after the end of the answer would be taken for the next one. */
@@ -198,6 +289,8 @@ static bool may_be_kept(struct link *l)
 	struct stream *s = &l->stream;
 	if (!l->reusable || !l->ended || l->piece || l->pool->group->keepalive == 0)
 		return false;
+	if (atomic_load_explicit(&l->server->is_retired, memory_order_relaxed))
+		return false;
 	if (s->error || s->hung_up || !stream_is_drained(s) || stream_bytes(s).length)
 		return false;
 	return !s->readable || stream_read(s) == STREAM_AGAIN;
@@ -205,15 +298,17 @@ static bool may_be_kept(struct link *l)
 
 void link_release(struct link *l)
 {
-	bool keep = may_be_kept(l);
-	end_exchange(l);
-	if (!keep) {
+	struct pool *pool = l->pool;
+	struct member *server = l->server;
+	forget_owner(l);
+	if (may_be_kept(l)) {
+		stream_consume(&l->stream, 0);
+		l->phase = LINK_IDLE;
+		pool_put(pool, l);
+	} else {
 		close_link(l);
-		return;
 	}
-	stream_consume(&l->stream, 0);
-	l->phase = LINK_IDLE;
-	pool_put(l->pool, l);
+	end_exchange(pool, server);
 }
 
 bool link_is_quiet(const struct link *l)

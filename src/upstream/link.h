@@ -13,9 +13,11 @@
 #include "http/chunked.h"
 #include "http/message.h"
 #include "http/parser.h"
+#include "net/address.h"
 #include "net/stream.h"
 
 struct pool;
+struct member;
 
 enum { LINK_HEAD_BYTES = 65536, LINK_HEAD_FIELDS = 256 };
 
@@ -30,15 +32,19 @@ enum link_result {
 
 struct link {
 	struct stream stream;
-	struct pool *pool;
-	uint16_t server;
+	struct pool *pool; /* NULL: a health check's */
+	struct member *server;
 	enum link_phase phase;
 	bool reused;       /* kept alive since an earlier exchange */
 	bool reusable;     /* as far as both heads say */
 	bool out_of_order; /* the server broke the protocol, rather than the connection */
 	struct list node, age;
 	struct link *next_free;
-	uint64_t in_mark, out_mark; /* the stream's figures when this exchange began */
+	int8_t offer;               /* idle: its place among those offered, -1: none */
+	bool is_lost;               /* another loop took the connection over, and we know */
+	struct post given_back;     /* by that loop */
+	int64_t begun_ns;           /* this exchange */
+	uint64_t in_mark, out_mark; /* the stream's figures when it began */
 
 	/* Set by the owner at link_begin. Neither may be NULL. */
 	void (*ready)(struct link *);   /* something changed: look at everything */
@@ -55,10 +61,20 @@ struct link {
 	const char *reason;
 };
 
-/* Opens a connection; it may be in LINK_CONNECTING still. NULL: *ret_error is a negative errno. */
-struct link *link_open(struct pool *, uint16_t server, int *ret_error);
+/* Opens a connection; it may be in LINK_CONNECTING still. NULL: *ret_error is a negative errno; -EUSERS: the server has
+ * as many connections as it may. */
+struct link *link_open(struct pool *, struct member *, int *ret_error);
+/* The same for a health check, without a pool: connects the caller's zeroed link to any address. 0 or a negative errno.
+ * Ended by link_disconnect. */
+int link_connect(struct link *, struct loop *, struct blocks *, const struct endpoint *);
+void link_disconnect(struct link *);
+/* A link for the socket of an idle connection, counted among the server's, that was another loop's. NULL: no memory;
+ * the socket was closed. */
+struct link *link_adopt(struct pool *, struct member *, int fd);
 /* Begins an exchange on a link from link_open or pool_take. */
 void link_begin(struct link *, void (*ready)(struct link *), void (*expired)(struct link *), void *owner);
+/* The same for a link from link_connect. */
+void link_expect(struct link *, void (*ready)(struct link *), void (*expired)(struct link *), void *owner);
 /* Whether the connection is made: LINK_DONE, AGAIN or FAILED. */
 enum link_result link_connected(struct link *);
 /* An instant, or NO_DEADLINE. */
@@ -96,12 +112,18 @@ void link_release(struct link *);
 /* Ends the exchange, or an idle connection, by closing it. */
 void link_drop(struct link *);
 /* The same for a try that failed: counted against the server. */
-void link_drop_failed(struct link *);
+void link_drop_failed(struct link *, const char *reason);
+/* An answer came whose head is in order: counted for the server. */
+void link_note_answer(struct link *);
 /* A try that failed before there was a link. */
-void link_count_failure(struct pool *, uint16_t server);
+void link_count_failure(struct pool *, struct member *, const char *reason);
 
 /* For the pool: the server has neither closed nor sent anything. Asks the system. */
 bool link_is_quiet(const struct link *);
+/* For the pool: closes an idle link that pool_remove took out. */
+void link_discard_open(struct link *);
+/* For the pool: gives back what is left of a link whose socket went to another loop. */
+void link_discard(struct link *);
 /* For the pool: closes the socket of an idle link whose loop is gone. */
 void link_abandon(struct link *);
 

@@ -55,8 +55,6 @@ static void test_options_choices_have_the_numbers_of_their_enums(void **state)
 	expect_choice(options_listener, "accept", CONFIG_ACCEPT_REUSEPORT, "reuseport");
 	expect_choice(options_listener, "accept", CONFIG_ACCEPT_SHARDED_PORTS, "sharded-ports");
 	expect_choice(options_listener, "served_by", CONFIG_SERVED_BY_CONTROL, "control");
-	expect_choice(options_upstream, "balance", CONFIG_BALANCE_LEAST_REQUESTS, "least-requests");
-	expect_choice(options_upstream, "balance", CONFIG_BALANCE_ROUND_ROBIN, "round-robin");
 	expect_choice(options_work, "work", CONFIG_WORK_SQRT, "sqrt");
 	expect_choice(options_work, "run_on", CONFIG_RUN_ON_EXECUTOR, "executor");
 	expect_choice(options_work, "format", CONFIG_FORMAT_JSON, "json");

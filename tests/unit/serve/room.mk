@@ -1,5 +1,5 @@
 SERVE_TESTS = src/serve/libserve.a src/net/libnet.a src/event/libevent.a src/http/libhttp.a src/config/libconfig.a \
-	src/stats/libstats.a src/base/libbase.a $(LLHTTP_LIBS) $(INIH_LIBS) $(PCRE2_LIBS) $(EV_LIBS) $(CMOCKA_LIBS) -lm
+	src/stats/libstats.a src/base/libbase.a $(LLHTTP_LIBS) $(INIH_LIBS) $(PCRE2_LIBS) $(XXHASH_LIBS) $(EV_LIBS) $(CMOCKA_LIBS) -lm
 SERVE_SERVING = tests/unit/serve/handlers.c tests/unit/serve/serving.c tests/unit/serve/serving.h
 SERVE_ROUTING = tests/unit/serve/routing.c tests/unit/serve/routing.h
 

@@ -56,8 +56,10 @@ void bench_close(struct bench *b)
 	pool_close(b->pool);
 	/* Every slot but the mailbox's has come back. */
 	assert_int_equal(b->loop.free_count, b->loop.capacity - 1);
-	for (size_t i = 0; i < group_server_count(b->group); i++)
-		assert_int_equal(bench_figures(b, i).active, 0);
+	for (size_t i = 0; i < b->pool->set->count; i++) {
+		assert_int_equal(bench_member(b, i)->active, 0);
+		assert_int_equal(bench_member(b, i)->connections, 0);
+	}
 	loop_fini(&b->loop);
 	groups_free(&b->groups);
 	blocks_fini(&b->blocks);
@@ -107,7 +109,7 @@ void bench_begin_on(struct bench *b, struct link *l)
 struct link *bench_begin(struct bench *b, uint16_t server)
 {
 	int error = 0;
-	struct link *l = link_open(b->pool, server, &error);
+	struct link *l = link_open(b->pool, bench_member(b, server), &error);
 	assert_non_null(l);
 	bench_begin_on(b, l);
 	bench_turn_until(b, is_connected, l);
@@ -133,9 +135,15 @@ void bench_reset(int *fd)
 	fd_close(fd);
 }
 
-struct server_figures bench_figures(struct bench *b, size_t server)
+struct member *bench_member(struct bench *b, size_t server)
 {
-	struct server_figures figures;
-	group_server_figures(b->group, server, &figures);
+	assert_true(server < b->pool->set->count);
+	return b->pool->set->entries[server].server;
+}
+
+struct member_figures bench_figures(struct bench *b, size_t server)
+{
+	struct member_figures figures;
+	member_figures(bench_member(b, server), clock_now_ns(), &figures);
 	return figures;
 }

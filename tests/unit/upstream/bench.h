@@ -44,6 +44,8 @@ void bench_turn_until(struct bench *, bool (*holds)(struct bench *, void *), voi
 /* Turns the loop until the kernel has nothing more to tell it. */
 void bench_settle(struct bench *);
 
-struct server_figures bench_figures(struct bench *, size_t server);
+/* Server number `server` of the group. */
+struct member *bench_member(struct bench *, size_t server);
+struct member_figures bench_figures(struct bench *, size_t server);
 
 #endif

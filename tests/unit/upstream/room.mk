@@ -1,5 +1,5 @@
 UPSTREAM_TESTS = src/upstream/libupstream.a src/net/libnet.a src/event/libevent.a src/http/libhttp.a \
-	src/config/libconfig.a src/stats/libstats.a src/base/libbase.a $(LLHTTP_LIBS) $(INIH_LIBS) $(EV_LIBS) $(CMOCKA_LIBS) -lm
+	src/config/libconfig.a src/stats/libstats.a src/base/libbase.a $(LLHTTP_LIBS) $(INIH_LIBS) $(XXHASH_LIBS) $(EV_LIBS) $(CMOCKA_LIBS) -lm
 UPSTREAM_TEST_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests/unit
 UPSTREAM_BENCH = tests/unit/upstream/bench.c tests/unit/upstream/bench.h tests/unit/config/load.c tests/unit/config/load.h
 

@@ -84,7 +84,7 @@ static void expect_split(struct bench *b, const struct expected *e, size_t split
 	assert_memory_equal(a.body, e->body, a.body_length);
 	if (a.result == LINK_FAILED) {
 		assert_non_null(a.link->reason);
-		link_drop_failed(a.link);
+		link_drop_failed(a.link, "test");
 	} else {
 		link_release(a.link);
 	}
@@ -209,9 +209,9 @@ static void test_link_says_why_it_cannot_connect(void **state)
 	struct link *l = bench_begin(&b, 0);
 	assert_int_equal(link_connected(l), LINK_FAILED);
 	assert_non_null(strstr(l->reason, "refused"));
-	link_drop_failed(l);
+	link_drop_failed(l, "test");
 	assert_int_equal(bench_figures(&b, 0).failures, 1);
-	assert_int_equal(bench_figures(&b, 0).state, SERVER_DOWN);
+	assert_int_equal(bench_figures(&b, 0).state, MEMBER_DOWN);
 	bench_close(&b);
 }
 

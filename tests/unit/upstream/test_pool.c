@@ -53,14 +53,14 @@ static void test_pool_lends_the_newest_first(void **state)
 	keep(&b, 0, 3, links, fds);
 	assert_int_equal(bench_figures(&b, 0).idle, 3);
 	for (int i = 2; i >= 0; i--) {
-		struct link *l = pool_take(b.pool, 0, i % 2);
+		struct link *l = pool_take(b.pool, bench_member(&b, 0), i % 2);
 		assert_ptr_equal(l, links[i]);
 		bench_begin_on(&b, l);
 		assert_true(l->reused);
 		assert_false(link_has_sent(l));
 		assert_false(link_has_received(l));
 	}
-	assert_null(pool_take(b.pool, 0, false));
+	assert_null(pool_take(b.pool, bench_member(&b, 0), false));
 	assert_int_equal(bench_figures(&b, 0).active, 3);
 	for (int i = 0; i < 3; i++)
 		link_drop(links[i]);
@@ -77,7 +77,7 @@ static void test_pool_keeps_servers_apart(void **state)
 	int fds[2];
 	bench_open(&b, 2, "");
 	keep(&b, 1, 1, links, fds);
-	assert_null(pool_take(b.pool, 0, false));
+	assert_null(pool_take(b.pool, bench_member(&b, 0), false));
 	assert_int_equal(bench_figures(&b, 0).idle, 0);
 	assert_int_equal(bench_figures(&b, 1).idle, 1);
 	close_all(fds, 1);
@@ -138,7 +138,7 @@ static void test_pool_drops_an_idle_connection_whose_server_moves(void **state)
 		else
 			bench_say(fds[0], "x", 1);
 		bench_turn_until(&b, has_none, NULL);
-		assert_null(pool_take(b.pool, 0, false));
+		assert_null(pool_take(b.pool, bench_member(&b, 0), false));
 		close_all(fds, 1);
 	}
 	assert_int_equal(bench_figures(&b, 0).failures, 0);
@@ -154,7 +154,7 @@ static void test_pool_probe_sees_a_close_that_the_loop_has_not_seen(void **state
 	bench_open(&b, 1, "");
 	keep(&b, 0, 2, links, fds);
 	fd_close(&fds[1]);
-	assert_ptr_equal(pool_take(b.pool, 0, true), links[0]);
+	assert_ptr_equal(pool_take(b.pool, bench_member(&b, 0), true), links[0]);
 	assert_int_equal(bench_figures(&b, 0).idle, 0);
 	bench_begin_on(&b, links[0]);
 	link_drop(links[0]);
