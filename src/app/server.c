@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "config/options.h"
+#include "net/resolver.h"
 #include "serve/connection.h"
 #include <errno.h>
 #include <stdio.h>
@@ -66,6 +67,7 @@ bool server_prepare(struct server *s, const struct config *config, route_handler
 	/* Each looks at all of its part, so that one run shows every fault. */
 	bool fine = check_user(s);
 	fine = listeners_init(&s->listeners, config, s->worker_count) && fine;
+	fine = resolver_read_servers(settings_of(s), &s->dns_servers, &s->dns_server_count) && fine;
 	s->upstreams = groups_create(config, s->worker_count);
 	s->routes = routes_create(config, find, find_context, faults);
 	if (fine && s->upstreams && s->routes && make_arrays(s))

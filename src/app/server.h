@@ -13,6 +13,8 @@
 struct server {
 	const struct config *config;
 	struct listeners listeners;
+	const char *const *dns_servers; /* none: those of the system */
+	size_t dns_server_count;
 	struct groups *upstreams;
 	struct routes *routes;
 	struct server_view view;
