@@ -12,8 +12,9 @@ set -eu
 cd "$(dirname "$0")"
 export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
 
-BUILD_PACKAGES="gcc libc6-dev binutils make autoconf automake pkgconf libssl-dev libinih-dev libpcre2-dev libev-dev libxxhash-dev"
-TEST_PACKAGES="python3 python3-pytest libcmocka-dev shellcheck"
+BUILD_PACKAGES="gcc libc6-dev binutils make autoconf automake pkgconf libssl-dev libinih-dev libpcre2-dev libev-dev
+	libc-ares-dev libxxhash-dev"
+TEST_PACKAGES="python3 python3-pytest libcmocka-dev dnsmasq-base shellcheck"
 CI_PACKAGES="clang libclang-rt-dev ccache xz-utils build-essential debhelper lintian systemd"
 # Debian 12 has these, others do without: the format lint says so, llhttp comes as a library.
 OPTIONAL_TEST_PACKAGES="clang-format-14"

@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "config/options.h"
+#include "net/resolver.h"
 #include "serve/connection.h"
 #include <errno.h>
 #include <stdio.h>
@@ -66,6 +67,7 @@ bool server_prepare(struct server *s, const struct config *config, route_handler
 	/* Each looks at all of its part, so that one run shows every fault. */
 	bool fine = check_user(s);
 	fine = listeners_init(&s->listeners, config, s->worker_count) && fine;
+	fine = resolver_read_servers(settings_of(s), &s->dns_servers, &s->dns_server_count) && fine;
 	s->upstreams = groups_create(config, s->worker_count);
 	s->routes = routes_create(config, find, find_context, faults);
 	if (fine && s->upstreams && s->routes && make_arrays(s))
@@ -286,6 +288,23 @@ static int open_log(const struct server *s)
 	return error ? refuse("log %s: %s", path, strerror(-error)) : EXIT_DONE;
 }
 
+/* After the loops: names may take long, and requests can wait for them. */
+static bool start_upkeep(struct server *s)
+{
+	const char *reason = "no memory";
+	if (upkeep_needs_resolver(s->upstreams)) {
+		s->resolver = resolver_create(&s->control, s->dns_servers, s->dns_server_count, &reason);
+		if (!s->resolver) {
+			log_error("resolver: %s", reason);
+			return false;
+		}
+	}
+	s->upkeep = upkeep_start(s->upstreams, &s->control, &s->control_context.blocks, s->resolver);
+	if (!s->upkeep)
+		log_error("upstreams: %s", reason);
+	return s->upkeep != NULL;
+}
+
 static bool start_threads(struct server *s, long fd_limit)
 {
 	fill_view(s);
@@ -300,7 +319,7 @@ static bool start_threads(struct server *s, long fd_limit)
 	}
 	if (!start_acceptor(s))
 		return false;
-	if (!stall_watch_start(&s->stall_watch, &s->control, &s->view))
+	if (!stall_watch_start(&s->stall_watch, &s->control, &s->view) || !start_upkeep(s))
 		return false;
 	atomic_store(&s->view.phase, SERVER_READY);
 	atomic_store(&s->view.control->status.state, LOOP_RUNNING);

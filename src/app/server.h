@@ -8,12 +8,16 @@
 #include "app/acceptor.h"
 #include "app/stall_watch.h"
 #include "config/config.h"
-#include "upstream/group.h"
+#include "upstream/upkeep.h"
 
 struct server {
 	const struct config *config;
 	struct listeners listeners;
+	const char *const *dns_servers; /* none: those of the system */
+	size_t dns_server_count;
 	struct groups *upstreams;
+	struct resolver *resolver; /* NULL: no upstream has a name */
+	struct upkeep *upkeep;
 	struct routes *routes;
 	struct server_view view;
 	struct stats *stats; /* one a worker, then the control loop's, then the acceptor's */

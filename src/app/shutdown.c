@@ -243,6 +243,8 @@ static bool free_threads(struct server *s)
 		worker_join(&s->workers[i]);
 	acceptor_fini(&s->acceptor);
 	stall_watch_stop(&s->stall_watch);
+	upkeep_stop(&s->upkeep);
+	resolver_free(&s->resolver);
 	if (s->control_serves) {
 		connections_cut(&s->control_context);
 		accept_set_fini(&s->control_accepts);

@@ -143,17 +143,24 @@ static bool parse_port(struct slice s, uint16_t *ret_port)
 	return true;
 }
 
+struct endpoint endpoint_of(const struct address *a, uint16_t port)
+{
+	struct endpoint e = {0};
+	if (a->family == AF_INET) {
+		e.to.v4 = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(port)};
+		memcpy(&e.to.v4.sin_addr, a->bytes, 4);
+		e.length = sizeof e.to.v4;
+	} else {
+		e.to.v6 = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = htons(port)};
+		memcpy(&e.to.v6.sin6_addr, a->bytes, 16);
+		e.length = sizeof e.to.v6;
+	}
+	return e;
+}
+
 static bool from_ip(const struct address *a, uint16_t port, struct endpoint *ret)
 {
-	if (a->family == AF_INET) {
-		ret->to.v4 = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(port)};
-		memcpy(&ret->to.v4.sin_addr, a->bytes, 4);
-		ret->length = sizeof ret->to.v4;
-	} else {
-		ret->to.v6 = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = htons(port)};
-		memcpy(&ret->to.v6.sin6_addr, a->bytes, 16);
-		ret->length = sizeof ret->to.v6;
-	}
+	*ret = endpoint_of(a, port);
 	return true;
 }
 

@@ -47,6 +47,8 @@ struct endpoint {
 /* "127.0.0.1:80", "[::1]:80", "unix:/path", and if `localhost` may be named "localhost:80". false: *ret_reason says what
  * is wrong. */
 bool endpoint_parse(struct slice, bool localhost, struct endpoint *ret, const char **ret_reason);
+/* Of an IPv4 or IPv6 address. */
+struct endpoint endpoint_of(const struct address *, uint16_t port);
 /* Of an IPv4 or IPv6 address; others have none: 0, and setting it changes nothing. */
 uint16_t endpoint_port(const struct endpoint *);
 void endpoint_set_port(struct endpoint *, uint16_t port);

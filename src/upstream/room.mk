@@ -16,4 +16,6 @@ src_upstream_libupstream_a_SOURCES = \
 	src/upstream/member.c src/upstream/member.h \
 	src/upstream/server_line.c src/upstream/server_line.h \
 	src/upstream/set.c src/upstream/set.h \
-	src/upstream/turns.c src/upstream/turns.h
+	src/upstream/source.c src/upstream/source.h \
+	src/upstream/turns.c src/upstream/turns.h \
+	src/upstream/upkeep.c src/upstream/upkeep.h

@@ -8,6 +8,7 @@
 #include "net/resolver.h"
 #include "upstream/group.h"
 
+struct blocks;
 struct upkeep;
 
 /* Whether any group names servers that have to be looked up. */
