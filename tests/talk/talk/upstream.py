@@ -200,16 +200,24 @@ class Upstream:
         self._thread.join()
         self.sock.close()
 
-    def close(self):
-        """Ends every connection and raises what scripts found wrong."""
-        self._stopping = True
-        if self._thread.is_alive():
-            self.stop_listening()
+    def die(self):
+        """Connections are refused from now on, and those that there are end."""
+        self.stop_listening()
+        self._end_links()
+
+    def _end_links(self):
         for link in self.links:
             try:
                 link.sock.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass
+
+    def close(self):
+        """Ends every connection and raises what scripts found wrong."""
+        self._stopping = True
+        if self._thread.is_alive():
+            self.stop_listening()
+        self._end_links()
         for link in self.links:
             link.ended.wait(allow(5))
         os.close(self._wake_read)

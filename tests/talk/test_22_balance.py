@@ -1,0 +1,196 @@
+"""Which server of an upstream group answers: every policy, weights, backups, drain, sticky cookies, slow start."""
+import collections
+import re
+
+from talk.client import Closed, request
+from talk.upstream import answer, answering
+
+CONF = """
+[server]
+loops = 1
+[listener main]
+bind = $bind
+trusted_proxies = $trusted
+[route health]
+path = = /healthz
+handler = health
+[route up]
+path = /
+handler = proxy
+upstream = app
+[upstream app]
+$lines
+"""
+
+
+def named(name):
+    """Answers with its name."""
+    return answering(lambda taken: answer(200, name.encode()))
+
+
+def group(serve, origin, count, *more, parameters=(), trusted="10.0.0.0/8"):
+    """A server with `count` upstreams named a, b, c...; `parameters` of each stand behind its address."""
+    ups = [origin(named("abcdefgh"[i])) for i in range(count)]
+    lines = [f"server = {up} {parameters[i] if i < len(parameters) else ''}".rstrip() for i, up in enumerate(ups)]
+    return ups, serve(CONF.replace("$lines", "\n".join([*lines, *more])).replace("$trusted", trusted))
+
+
+def ask(server, count, *fields, target="/"):
+    with server.connect() as client:
+        return "".join(client.get(target, *fields).body.decode() for _ in range(count))
+
+
+def test_least_requests_goes_to_the_server_with_fewest_in_progress(serve, origin):
+    """Held requests count; the idle server gets what comes."""
+    held = []
+
+    def holding(link):
+        taken = link.request()
+        held.append(taken)
+        link.wait_end()
+
+    slow, fast = origin(holding), origin(named("b"))
+    server = serve(CONF.replace("$lines", f"server = {slow}\nserver = {fast}\nretries = 0").replace("$trusted", "::1"))
+    first = server.connect()
+    first.send(request("GET", "/"))
+    if not slow.requests:
+        # The turn was the other's: the next one is slow's.
+        if first.reader.buffer or fast.requests:
+            first.response()
+            first.send(request("GET", "/"))
+    slow.next_request()
+    assert ask(server, 10) == "b" * 10
+
+
+def test_round_robin_takes_turns_by_weight(serve, origin):
+    _, server = group(serve, origin, 3, "balance = round-robin", parameters=("weight=3",))
+    assert collections.Counter(ask(server, 50)) == {"a": 30, "b": 10, "c": 10}
+
+
+def test_two_choices_uses_every_server(serve, origin):
+    _, server = group(serve, origin, 3, "balance = two-choices")
+    counts = collections.Counter(ask(server, 90))
+    assert set(counts) == set("abc") and min(counts.values()) > 5, counts
+
+
+def test_hash_of_the_uri_keeps_each_address_at_its_server(serve, origin):
+    _, server = group(serve, origin, 4, "balance = hash:uri")
+    seen = {}
+    with server.connect() as client:
+        for _ in range(3):
+            for number in range(40):
+                body = client.get(f"/p/{number}?q={number}").body
+                assert seen.setdefault(number, body) == body
+        assert len(set(seen.values())) == 4
+        # The query is a part of it.
+        assert len({client.get(f"/p?{i}").body for i in range(30)}) > 1
+
+
+def test_hash_of_a_header_or_cookie(serve, origin):
+    _, by_header = group(serve, origin, 4, "balance = hash:header=X-User")
+    _, by_cookie = group(serve, origin, 4, "balance = hash:cookie=sid")
+    for server, field in ((by_header, "x-user: %d"), (by_cookie, "Cookie: a=b; sid=%d; sid2=9")):
+        users = {number: ask(server, 3, field % number) for number in range(20)}
+        assert all(len(set(bodies)) == 1 for bodies in users.values()), users
+        assert len({bodies[0] for bodies in users.values()}) == 4
+        # Without it: turns.
+        assert len(set(ask(server, 8))) == 4
+
+
+def test_hash_of_the_client_believes_trusted_proxies_only(serve, origin):
+    _, server = group(serve, origin, 4, "balance = hash:client-ip")
+    assert len(set(ask(server, 10))) == 1
+    assert len({ask(server, 1, f"X-Forwarded-For: 192.0.2.{i}") for i in range(20)}) == 1
+    _, behind = group(serve, origin, 4, "balance = hash:client-ip", trusted="127.0.0.0/8")
+    clients = {i: ask(behind, 2, f"X-Forwarded-For: 203.0.113.9, 192.0.2.{i}") for i in range(20)}
+    assert all(len(set(bodies)) == 1 for bodies in clients.values())
+    assert len({bodies[0] for bodies in clients.values()}) > 1
+
+
+def test_a_backup_serves_only_when_the_others_cannot(serve, origin):
+    ups, server = group(serve, origin, 2, parameters=("backup",))
+    assert ask(server, 10) == "b" * 10
+    ups[1].die()
+    assert ask(server, 5) == "a" * 5
+
+
+def test_a_draining_server_gets_nothing_new(serve, origin):
+    ups, server = group(serve, origin, 2, parameters=("drain",))
+    assert ask(server, 10) == "b" * 10
+    states = [up["state"] for up in server.health()["upstreams"]["app"]]
+    assert states == ["draining", "up"]
+
+
+def cookie_of(answered):
+    value = answered["Set-Cookie"]
+    match = re.match(r"srv=([0-9a-f]{16}); Path=/; HttpOnly; SameSite=Lax\Z", value or "")
+    assert match, value
+    return match[1]
+
+
+def test_a_sticky_cookie_keeps_a_client_at_its_server(serve, origin):
+    _, server = group(serve, origin, 3, "sticky_cookie = srv")
+    with server.connect() as client:
+        for _ in range(6):
+            first = client.get("/")
+            id_ = cookie_of(first)
+            for _ in range(4):
+                again = client.get("/", f"Cookie: x=y; srv={id_}")
+                assert again.body == first.body and again["Set-Cookie"] is None
+        # One that names no server, or is no id, is replaced.
+        for value in ("0" * 16, "zz", id_ + "0", ""):
+            assert cookie_of(client.get("/", f"Cookie: srv={value}"))
+
+
+def test_sticky_clients_of_a_draining_server_stay(serve, origin):
+    ups, server = group(serve, origin, 2, "sticky_cookie = srv")
+    ids = {}
+    with server.connect() as client:
+        while len(ids) < 2:
+            first = client.get("/")
+            ids[first.body.decode()] = cookie_of(first)
+    draining = serve(CONF.replace("$trusted", "::1").replace(
+        "$lines", f"server = {ups[0]} drain\nserver = {ups[1]}\nsticky_cookie = srv"))
+    assert ask(draining, 5, f"Cookie: srv={ids['a']}") == "a" * 5
+    assert ask(draining, 5) == "b" * 5
+
+
+def test_a_sticky_client_of_a_dead_server_moves_and_is_told(serve, origin):
+    ups, server = group(serve, origin, 2, "sticky_cookie = srv")
+    with server.connect() as client:
+        first = client.get("/")
+        gone = ups["ab".index(first.body.decode())]
+        gone.die()
+        moved = client.get("/", f"Cookie: srv={cookie_of(first)}")
+        assert moved.status == 200 and moved.body != first.body
+        assert cookie_of(moved) != cookie_of(first)
+
+
+def test_a_server_that_comes_back_starts_slowly(serve, origin):
+    """With slow_start of an hour one that has just recovered gets next to nothing; without it, its half."""
+    for line, most in (("slow_start = 1h", 8), ("", 40)):
+        broken = [True]
+
+        def moody(link):
+            while True:
+                try:
+                    link.request(within=60)
+                except Closed:
+                    return
+                if broken[0]:
+                    return link.reset()
+                link.send(answer(200, b"a"))
+
+        up, other = origin(moody), origin(named("b"))
+        lines = f"server = {up}\nserver = {other}\nbalance = round-robin\neject_errors = 1\neject_time = 100ms\n{line}"
+        server = serve(CONF.replace("$lines", lines).replace("$trusted", "::1"))
+        with server.connect() as client:
+            while "ejected for" not in server.log:
+                assert client.get("/").body == b"b"
+            broken[0] = False
+            bodies = b""
+            while b"a" not in bodies:
+                bodies = client.get("/").body
+            bodies = b"".join(client.get("/").body for _ in range(80))
+        server.wait_log("no longer ejected")
+        assert 0 <= bodies.count(b"a") <= most and (line or bodies.count(b"a") == most), bodies
