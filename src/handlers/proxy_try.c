@@ -17,7 +17,7 @@ enum { LOG_LINES_A_SECOND = 4 };
 static const char no_server[] = "No upstream server is up.";
 
 static void begin_try(struct forward *, bool fresh);
-static void wait_for_server(struct forward *, enum pick_result);
+static void wait_for_server(struct forward *);
 
 /* ---- the request ------------------------------------------------------------------------- */
 
@@ -197,7 +197,7 @@ static void go_on_after(struct forward *f, struct outcome o)
 	if (result == PICK_DONE)
 		begin_try(f, false);
 	else if (result == PICK_FULL)
-		wait_for_server(f, result);
+		wait_for_server(f);
 	else
 		answer_failure(f);
 }
@@ -339,7 +339,7 @@ static void begin_try(struct forward *f, bool fresh)
 	int error = find_link(f, fresh);
 	if (error == -EUSERS) {
 		f->tried_count--;
-		wait_for_server(f, PICK_FULL);
+		wait_for_server(f);
 	} else {
 		begin_on_link(f, error);
 	}
@@ -370,17 +370,18 @@ static void on_wait_over(struct waiter *w)
 {
 	struct forward *f = CONTAINER_OF(w, struct forward, waiter);
 	f->waits = false;
-	if (f->pool->set->is_pending && f->pool->set->count == 0)
+	if (set_awaits_names(f->pool->set))
 		answer_because(f, 504, "The upstream server's name was not resolved in time.");
 	else
 		answer_because(f, 503, "No upstream server was free within queue_timeout.");
 }
 
-static void wait_for_server(struct forward *f, enum pick_result why)
+static void wait_for_server(struct forward *f)
 {
 	const struct group *g = f->pool->group;
+	int64_t timeout_ns = set_awaits_names(f->pool->set) ? g->connect_timeout_ns : g->queue_timeout_ns;
 	f->waiter = (struct waiter){.retry = on_retry, .expired = on_wait_over, .is_picky = f->tried_count > 0};
-	f->waits = queue_add(f->pool, &f->waiter, why == PICK_PENDING ? g->connect_timeout_ns : g->queue_timeout_ns);
+	f->waits = queue_add(f->pool, &f->waiter, timeout_ns);
 	if (!f->waits)
 		answer_because(f, 503, "All upstream servers are busy, and enough requests wait.");
 }
@@ -390,7 +391,7 @@ static void go_on_with(struct forward *f, enum pick_result result)
 	if (result == PICK_DONE)
 		begin_try(f, false);
 	else if (result == PICK_FULL || result == PICK_PENDING)
-		wait_for_server(f, result);
+		wait_for_server(f);
 	else
 		answer_because(f, 503, no_server);
 }
@@ -403,7 +404,7 @@ void forward_try(struct forward *f)
 		proxy_key_read(f->exchange, g, &f->key);
 	/* Those that wait come first; it is looked at with them before this turn ends. */
 	if (atomic_load_explicit(&g->waiting, memory_order_relaxed) > 0)
-		wait_for_server(f, PICK_FULL);
+		wait_for_server(f);
 	else
 		go_on_with(f, pick(f));
 }

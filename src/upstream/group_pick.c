@@ -95,5 +95,5 @@ enum pick_result group_pick(struct pool *pool, struct pick *p, const struct set_
 		return PICK_TRIED;
 	if (choose_ejected(p, ret))
 		return PICK_DONE;
-	return p->set->count == 0 && p->set->is_pending ? PICK_PENDING : PICK_DOWN;
+	return set_awaits_names(p->set) ? PICK_PENDING : PICK_DOWN;
 }

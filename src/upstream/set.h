@@ -37,6 +37,11 @@ struct member_set {
  * NULL: no memory. */
 struct member_set *set_create(const struct set_entry *, size_t count, const char *const *unresolved,
         size_t unresolved_count, bool is_pending);
+/* There is no server, but there may soon be some. */
+static inline bool set_awaits_names(const struct member_set *s)
+{
+	return s->count == 0 && s->is_pending;
+}
 /* Any thread. */
 static inline void set_hold(struct member_set *s)
 {

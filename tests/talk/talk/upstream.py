@@ -131,7 +131,7 @@ def answering(make=None, may_be_cut=False):
 class Upstream:
     """`script`: for every connection, or a list: one each, the last one for all that follow."""
 
-    def __init__(self, script=None, path=None, backlog=128, port=None):
+    def __init__(self, script=None, path=None, backlog=128, port=None, host="127.0.0.1"):
         self.scripts = script if isinstance(script, list) else [script or answering()]
         if path:
             self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -140,8 +140,8 @@ class Upstream:
         else:
             self.sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            self.sock.bind(("127.0.0.1", port or free_port()))
-            self.address = "127.0.0.1:%d" % self.sock.getsockname()[1]
+            self.sock.bind((host, port or free_port(host)))
+            self.address = "%s:%d" % self.sock.getsockname()
         self.sock.listen(backlog)
         self.links, self.requests, self.faults = [], [], []
         self._arrived, self._accepted = queue.Queue(), queue.Queue()
