@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "config/options.h"
 #include "upstream/pool.h"
+#include "upstream/turns.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,46 +117,15 @@ static bool make_servers(struct group *g, const struct mlserve_settings *setting
 	return fine;
 }
 
-/* ---- turns ------------------------------------------------------------------------------- */
+/* ---- groups ------------------------------------------------------------------------------ */
 
-static unsigned common_divisor(unsigned a, unsigned b)
-{
-	while (b) {
-		unsigned rest = a % b;
-		a = b;
-		b = rest;
-	}
-	return a;
-}
-
-/* Weighted turns, spread out: each server gains its weight in every turn, the richest is served and pays all. */
 static bool lay_schedule(struct group *g)
 {
-	unsigned divisor = 0;
-	size_t total = 0;
+	unsigned weights[MAX_SERVERS];
 	for (size_t i = 0; i < g->server_count; i++)
-		divisor = common_divisor(g->servers[i].weight, divisor);
-	for (size_t i = 0; i < g->server_count; i++)
-		total += g->servers[i].weight / divisor;
-	int64_t *credit = calloc(g->server_count, sizeof *credit);
-	g->schedule = calloc(total, sizeof *g->schedule);
-	g->schedule_length = total;
-	for (size_t turn = 0; credit && g->schedule && turn < total; turn++) {
-		size_t richest = 0;
-		for (size_t i = 0; i < g->server_count; i++) {
-			credit[i] += g->servers[i].weight / divisor;
-			if (credit[i] > credit[richest])
-				richest = i;
-		}
-		credit[richest] -= (int64_t)total;
-		g->schedule[turn] = (uint16_t)richest;
-	}
-	bool fine = credit && g->schedule;
-	free(credit);
-	return fine;
+		weights[i] = g->servers[i].weight;
+	return turns_lay(weights, g->server_count, &g->schedule, &g->schedule_length);
 }
-
-/* ---- groups ------------------------------------------------------------------------------ */
 
 static bool make_group(struct group *g, const struct mlserve_settings *settings, unsigned loop_count)
 {

@@ -1,0 +1,53 @@
+#include "upstream/turns.h"
+#include "base/check.h"
+#include <stdlib.h>
+
+static unsigned common_divisor(unsigned a, unsigned b)
+{
+	while (b) {
+		unsigned rest = a % b;
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+/* Spread out: each taker gains its weight in every turn, the richest is served and pays all. */
+static void spread(
+        const unsigned *weights, size_t count, unsigned divisor, int64_t *credit, uint16_t *schedule, size_t length)
+{
+	for (size_t turn = 0; turn < length; turn++) {
+		size_t richest = 0;
+		for (size_t i = 0; i < count; i++) {
+			credit[i] += weights[i] / divisor;
+			if (credit[i] > credit[richest])
+				richest = i;
+		}
+		credit[richest] -= (int64_t)length;
+		schedule[turn] = (uint16_t)richest;
+	}
+}
+
+bool turns_lay(const unsigned *weights, size_t count, uint16_t **ret_schedule, size_t *ret_length)
+{
+	unsigned divisor = 0;
+	size_t length = 0;
+	MUST(count <= UINT16_MAX + 1);
+	for (size_t i = 0; i < count; i++)
+		divisor = common_divisor(weights[i], divisor);
+	MUST(divisor > 0);
+	for (size_t i = 0; i < count; i++)
+		length += weights[i] / divisor;
+	int64_t *credit = calloc(count, sizeof *credit);
+	uint16_t *schedule = calloc(length, sizeof *schedule);
+	bool fine = credit && schedule;
+	if (fine) {
+		spread(weights, count, divisor, credit, schedule, length);
+		*ret_schedule = schedule;
+		*ret_length = length;
+	} else {
+		free(schedule);
+	}
+	free(credit);
+	return fine;
+}
