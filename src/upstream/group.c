@@ -19,20 +19,6 @@ struct groups {
 
 /* ---- one server ------------------------------------------------------------------------ */
 
-/* Cuts the next blank-separated word from *rest. */
-static bool next_word(struct slice *rest, struct slice *ret_word)
-{
-	*rest = slice_trim(*rest);
-	if (rest->length == 0)
-		return false;
-	size_t length = 0;
-	while (length < rest->length && rest->data[length] != ' ' && rest->data[length] != '\t')
-		length++;
-	*ret_word = (struct slice){rest->data, length};
-	*rest = slice_from(*rest, length);
-	return true;
-}
-
 static bool read_weight(struct slice word, unsigned *ret_weight)
 {
 	struct slice prefix = SLICE("weight=");
@@ -57,7 +43,7 @@ static bool read_parameters(
 {
 	struct slice word;
 	bool has_weight = false;
-	while (next_word(&rest, &word)) {
+	while (slice_next_word(&rest, &word)) {
 		if (!read_weight(word, &s->weight)) {
 			mlserve_setting_fault(settings, "server", item,
 			        "does not know \"%.*s\"; after the address weight=1..%d is allowed", SLICE_ARGS(word),
@@ -81,7 +67,7 @@ static bool make_server(struct group_server *s, const struct mlserve_settings *s
 	struct slice rest = slice_of(value), word;
 	const char *reason = NULL;
 	s->weight = 1;
-	if (!next_word(&rest, &word)) {
+	if (!slice_next_word(&rest, &word)) {
 		mlserve_setting_fault(settings, "server", item, "is empty; ADDRESS:PORT or unix:/PATH is wanted");
 		return false;
 	}
