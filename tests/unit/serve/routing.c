@@ -1,6 +1,7 @@
 /* See routing.h. */
 #include "routing.h"
 #include "base/check.h"
+#include "serve/route_match.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,7 +88,7 @@ void routing_build(const char *text)
 	if (!routing.routes)
 		faults_print(&routing.faults, stderr);
 	assert_non_null(routing.routes);
-	routing.match = route_match_create(routing.routes);
+	routing.match = route_match_create(routes_group_count(routing.routes));
 	assert_non_null(routing.match);
 }
 
@@ -100,12 +101,12 @@ void routing_drop(void)
 	faults_fini(&routing.faults);
 }
 
-const char *routing_find(unsigned listener, const char *host, const char *path, const char *method)
+const char *routing_ask(unsigned listener, const struct route_request *request)
 {
 	static char refused[64];
 	const struct route *r = NULL;
-	switch (route_find(
-	        routing.routes, routing.match, listener, slice_of(host), slice_of(path), slice_of(method), &r)) {
+	struct route_failure failure = {0};
+	switch (route_find(routing.routes, routing.match, listener, request, &r, &failure)) {
 	case ROUTE_FOUND:
 		return r->name;
 	case ROUTE_METHOD_REFUSED:
@@ -113,10 +114,21 @@ const char *routing_find(unsigned listener, const char *host, const char *path, 
 		return refused;
 	case ROUTE_FAILED:
 		snprintf(refused, sizeof refused, "?%s", r->name);
+		snprintf(routing.failure, sizeof routing.failure, "%s: %s", failure.option,
+		        route_match_reason(routing.match, &failure));
 		return refused;
 	default:
 		return "-";
 	}
+}
+
+const char *routing_find(unsigned listener, const char *host, const char *path, const char *method)
+{
+	static const struct fields no_fields;
+	return routing_ask(listener, &(struct route_request){.host = slice_of(host),
+	                                     .path = slice_of(path),
+	                                     .method = slice_of(method),
+	                                     .fields = &no_fields});
 }
 
 void routing_expect_faults(const char *text, size_t count, const char *const *parts)

@@ -18,6 +18,7 @@ struct routing {
 	struct route_match *match;
 	struct faults faults;
 	int configured, released;
+	char failure[160]; /* where and why, of the last one that failed */
 };
 
 extern struct routing routing;
@@ -28,6 +29,8 @@ void routing_build(const char *text);
 void routing_drop(void);
 /* The name of the route for this request; "-" none, "!NAME" one that does not take the method, "?NAME" one that failed.
  */
+const char *routing_ask(unsigned listener, const struct route_request *);
+/* The same without query and fields. */
 const char *routing_find(unsigned listener, const char *host, const char *path, const char *method);
 /* Such a table is refused with so many faults, which hold all of these texts, up to a NULL. */
 void routing_expect_faults(const char *text, size_t count, const char *const *parts);
