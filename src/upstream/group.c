@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-enum { MAX_SERVERS = 1024, MAX_WEIGHT = 256 };
+enum { MAX_SERVERS = 1024 };
 
 struct groups {
 	struct group *items;
@@ -18,18 +18,6 @@ struct groups {
 };
 
 /* ---- one server ------------------------------------------------------------------------ */
-
-static bool read_weight(struct slice word, unsigned *ret_weight)
-{
-	struct slice prefix = SLICE("weight=");
-	int64_t weight;
-	if (!slice_starts(word, prefix) || !slice_to_number(slice_from(word, prefix.length), &weight))
-		return false;
-	if (weight < 1 || weight > MAX_WEIGHT)
-		return false;
-	*ret_weight = (unsigned)weight;
-	return true;
-}
 
 /* No server can be reached at port 0, which is only asked for when listening. */
 static bool has_port_zero(const struct endpoint *e)
@@ -44,16 +32,16 @@ static bool read_parameters(
 	struct slice word;
 	bool has_weight = false;
 	while (slice_next_word(&rest, &word)) {
-		if (!read_weight(word, &s->weight)) {
+		if (!turns_read_weight(word, &s->weight)) {
 			mlserve_setting_fault(settings, "server", item,
 			        "does not know \"%.*s\"; after the address weight=1..%d is allowed", SLICE_ARGS(word),
-			        MAX_WEIGHT);
+			        TURNS_MAX_WEIGHT);
 			return false;
 		}
 		if (has_weight) {
 			mlserve_setting_fault(settings, "server", item,
 			        "repeats weight (\"%.*s\"); after the address one weight=1..%d is allowed",
-			        SLICE_ARGS(word), MAX_WEIGHT);
+			        SLICE_ARGS(word), TURNS_MAX_WEIGHT);
 			return false;
 		}
 		has_weight = true;
