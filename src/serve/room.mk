@@ -16,4 +16,5 @@ src_serve_libserve_a_SOURCES = \
 	src/serve/route_match.c src/serve/route_match.h \
 	src/serve/route_methods.c src/serve/route_methods.h \
 	src/serve/route_path.c src/serve/route_path.h \
+	src/serve/route_rewrite.c src/serve/route_rewrite.h \
 	src/serve/view.h
