@@ -1,3 +1,4 @@
+/* Reading the upstreams of a route. That each exists was checked with the configuration. */
 #include "handlers/proxy_split.h"
 #include "upstream/turns.h"
 #include <stdlib.h>

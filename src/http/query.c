@@ -1,3 +1,4 @@
+/* Names and values are compared as they stand, without a decoded copy. */
 #include "http/query.h"
 #include "http/byte.h"
 
@@ -19,26 +20,26 @@ bool query_next(struct slice *rest, struct slice *ret_name, struct slice *ret_va
 	return false;
 }
 
-/* The byte that the next one, or the escape that begins there, stands for. */
-static char take(const char **at, const char *end)
+/* Cuts the next byte, or the escape that begins there: what it stands for. */
+static char take(struct slice *rest)
 {
-	char byte = **at;
-	if (byte == '%' && byte_read_escape(*at, end, &byte))
-		*at += 2;
+	char byte = rest->data[0];
+	size_t length = 1;
+	if (byte == '%' && byte_read_escape(rest->data, rest->data + rest->length, &byte))
+		length = 3;
 	else if (byte == '+')
 		byte = ' ';
-	*at += 1;
+	*rest = slice_from(*rest, length);
 	return byte;
 }
 
 bool query_equals(struct slice raw, struct slice text)
 {
-	const char *at = raw.data, *end = at + raw.length;
 	size_t length = 0;
-	while (at < end && length < text.length)
-		if (take(&at, end) != text.data[length++])
+	while (raw.length && length < text.length)
+		if (take(&raw) != text.data[length++])
 			return false;
-	return at == end && length == text.length;
+	return raw.length == 0 && length == text.length;
 }
 
 bool query_is_plain(struct slice raw)
@@ -48,9 +49,8 @@ bool query_is_plain(struct slice raw)
 
 size_t query_decode(struct slice raw, char *to)
 {
-	const char *at = raw.data, *end = at + raw.length;
 	size_t length = 0;
-	while (at < end)
-		to[length++] = take(&at, end);
+	while (raw.length)
+		to[length++] = take(&raw);
 	return length;
 }

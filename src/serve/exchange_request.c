@@ -46,11 +46,14 @@ unsigned exchange_rewrite(struct mlserve_exchange *x, const struct route_rewrite
 		return 503;
 	route_rewrite_write(r, m, x->path, raw);
 	path.data = raw;
+	char *normal = raw + path.length;
+	if (!uri_is_normal(path)) {
+		if (!uri_normalise(path, normal, &path.length))
+			return 400;
+		path.data = normal;
+	}
 	*ret_path = path;
-	if (uri_is_normal(path))
-		return 0;
-	ret_path->data = raw + path.length;
-	return uri_normalise(path, raw + path.length, &ret_path->length) ? 0 : 400;
+	return 0;
 }
 
 const struct address *exchange_peer(const struct mlserve_exchange *x)

@@ -1,8 +1,9 @@
+/* Running of PCRE2, and nothing of what its answers mean for a request. */
 #include "serve/route_match.h"
 #include "base/check.h"
 #include <stdlib.h>
 
-enum { GROUP_NAME_BYTES = 33 }; /* PCRE2's limit, 32, and a zero */
+enum { GROUP_NAME_BYTES = 129 }; /* PCRE2's limit, 32 before 10.44 and 128 since, and a zero */
 
 struct route_match {
 	pcre2_match_data *path, *value;

@@ -1,3 +1,4 @@
+/* Reading of such texts, and writing what comes of them. The result is normalised by whoever asks. */
 #include "serve/route_rewrite.h"
 #include "http/byte.h"
 #include "http/uri.h"

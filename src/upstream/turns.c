@@ -1,3 +1,4 @@
+/* Smooth weighted turns, worked out before they are needed. */
 #include "upstream/turns.h"
 #include "base/check.h"
 #include <stdlib.h>
