@@ -61,7 +61,7 @@ enum {
 	MLSERVE_REPEATS = 1,  /* TEXT, WORDS: may stand several times; each adds a value (TEXT) or its words (WORDS) */
 	MLSERVE_REQUIRED = 2, /* must be set */
 	MLSERVE_AUTO = 4,     /* also takes `auto`; number is MLSERVE_AUTO_VALUE */
-	/* TEXT or WORDS that name a section, which must exist */
+	/* TEXT or WORDS that name a section, which must exist; a TEXT by its first word */
 	MLSERVE_NAMES_LISTENER = 8,
 	MLSERVE_NAMES_UPSTREAM = 16,
 };

@@ -61,6 +61,19 @@ bool slice_next_member(struct slice *rest, struct slice *ret_member)
 	return false;
 }
 
+bool slice_next_word(struct slice *rest, struct slice *ret_word)
+{
+	*rest = slice_trim(*rest);
+	if (rest->length == 0)
+		return false;
+	size_t length = 0;
+	while (length < rest->length && !is_blank(rest->data[length]))
+		length++;
+	*ret_word = (struct slice){rest->data, length};
+	*rest = slice_from(*rest, length);
+	return true;
+}
+
 bool slice_to_number(struct slice s, int64_t *ret_number)
 {
 	int64_t number = 0;

@@ -40,6 +40,8 @@ struct slice slice_trim(struct slice s);
 /* Cuts the next member of a comma-separated list from *rest, trimmed; empty members are skipped (RFC 9110 5.6.1.2).
  * Quoted strings are not split. false: no member left. */
 bool slice_next_member(struct slice *rest, struct slice *ret_member);
+/* Cuts the next word, which ends at a blank or tab, from *rest. false: none is left. */
+bool slice_next_word(struct slice *rest, struct slice *ret_word);
 /* Plain decimal digits only, at least one; false on anything else or above INT64_MAX. */
 bool slice_to_number(struct slice s, int64_t *ret_number);
 /* A copy ended by zero; NULL when memory is short. The caller frees it. */

@@ -213,8 +213,12 @@ static void check_names(struct build *b, const struct mlserve_settings *s, const
 	bool list = option_is_list(setting->option);
 	size_t count = list ? setting->item_count : setting->text != NULL;
 	for (size_t i = 0; i < count; i++) {
-		const char *name = list ? setting->items[i] : setting->text;
-		if (!config_find(b->config, kind, name))
+		struct slice value = slice_of(list ? setting->items[i] : setting->text), word = value;
+		slice_next_word(&value, &word);
+		const char *name = arena_text(b->draft->arena, word);
+		if (!name)
+			b->draft->exhausted = true;
+		else if (!config_find(b->config, kind, name))
 			build_fault_name(b->config, s, setting, i, kind, name);
 	}
 }

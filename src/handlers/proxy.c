@@ -80,11 +80,17 @@ static void serve(struct mlserve_exchange *x)
 	struct proxy_local *local = mlserve_exchange_local(x);
 	f->exchange = x;
 	f->route = mlserve_exchange_route(x);
-	if (!local->pool && !forward_find_pool(x, local)) {
+	unsigned status = f->route->rewrite ? exchange_rewrite(x, f->route->rewrite, &f->rewritten) : 0;
+	if (status == 400) {
+		refuse(x, 400, "The rewritten path is malformed or leaves the root.");
+		return;
+	}
+	size_t upstream = proxy_split_next(&f->route->split, &local->turn);
+	if (status || (!local->pools[upstream] && !forward_find_pool(x, local, upstream))) {
 		refuse(x, 503, "The server is short of memory.");
 		return;
 	}
-	f->pool = local->pool;
+	f->pool = local->pools[upstream];
 	f->instance = local->instance;
 	forward_describe(f, &request);
 	if (proxy_request_loops(&request))
@@ -141,6 +147,24 @@ static bool read_host(const struct mlserve_settings *s, struct slice *ret_host)
 	return true;
 }
 
+static bool read_rewrite(const struct mlserve_settings *s, struct route_rewrite **ret_rewrite)
+{
+	const char *text = mlserve_setting_text(s, "rewrite");
+	if (text && mlserve_setting_text(s, "strip_prefix")) {
+		mlserve_setting_fault(s, "rewrite", 0, "stands beside strip_prefix; allowed: one of the two");
+		return false;
+	}
+	return !text || route_rewrite_read(s, "rewrite", slice_of(text), ret_rewrite);
+}
+
+static void release(void *route)
+{
+	struct proxy_route *r = route;
+	proxy_split_fini(&r->split);
+	route_rewrite_free(&r->rewrite);
+	free(r);
+}
+
 static bool configure(const struct mlserve_settings *s, void **ret_route)
 {
 	struct proxy_route *route = calloc(1, sizeof *route);
@@ -148,29 +172,34 @@ static bool configure(const struct mlserve_settings *s, void **ret_route)
 		mlserve_setting_fault(s, NULL, 0, "no memory");
 		return false;
 	}
-	route->upstream = mlserve_setting_text(s, "upstream");
-	bool fine = read_prefix(s, &route->strip_prefix);
+	bool fine = proxy_split_read(s, &route->split);
+	fine = read_prefix(s, &route->strip_prefix) && fine;
+	fine = read_rewrite(s, &route->rewrite) && fine;
 	fine = read_host(s, &route->upstream_host) && fine;
 	if (fine)
 		*ret_route = route;
 	else
-		free(route);
+		release(route);
 	return fine;
 }
 
 static bool attach(void *route, unsigned loop, void **ret_local)
 {
-	(void)route, (void)loop;
-	*ret_local = calloc(1, sizeof(struct proxy_local));
-	return *ret_local != NULL;
+	const struct proxy_split *split = &((struct proxy_route *)route)->split;
+	struct proxy_local *l = calloc(1, sizeof *l + split->count * sizeof(struct pool *));
+	if (l)
+		l->turn = loop % split->length; /* else each loop's first request would go to the same one */
+	*ret_local = l;
+	return l != NULL;
 }
 
 static void detach(void *route, void *local)
 {
+	const struct proxy_route *r = route;
 	struct proxy_local *l = local;
-	(void)route;
-	if (l->pool)
-		pool_close(l->pool);
+	for (size_t i = 0; i < r->split.count; i++)
+		if (l->pools[i])
+			pool_close(l->pools[i]);
 	free(l);
 }
 
@@ -183,7 +212,7 @@ const struct mlserve_handler handler_proxy = {
         .options = options_proxy,
         .state_bytes = sizeof(struct forward),
         .configure = configure,
-        .release = free,
+        .release = release,
         .attach = attach,
         .detach = detach,
         .serve = serve,

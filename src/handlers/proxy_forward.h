@@ -5,6 +5,7 @@
 
 #include "handlers/proxy_fields.h"
 #include "handlers/proxy_key.h"
+#include "handlers/proxy_split.h"
 #include "mlserve/handler.h"
 #include "upstream/pool.h"
 
@@ -14,15 +15,17 @@ enum {
 };
 
 struct proxy_route {
-	const char *upstream;
-	struct slice strip_prefix; /* without a trailing '/'; empty: none */
+	struct proxy_split split;
+	struct slice strip_prefix;     /* without a trailing '/'; empty: none */
+	struct route_rewrite *rewrite; /* NULL: none */
 	struct slice upstream_host;
 };
 
-/* Of one route in one loop; filled by its first exchange. */
+/* Of one route in one loop. */
 struct proxy_local {
-	struct pool *pool;
+	size_t turn; /* of the split */
 	struct slice instance;
+	struct pool *pools[]; /* of each upstream; filled by its first exchange */
 };
 
 enum upload {
@@ -37,6 +40,7 @@ struct forward {
 	struct pool *pool;
 	struct link *link; /* NULL: none */
 	struct slice instance;
+	struct slice rewritten; /* path; data NULL: it is the request's */
 
 	struct member *server;               /* of this try; NULL: none was picked yet */
 	struct member *tried[FORWARD_TRIES]; /* in this round over the servers, the present one last; only compared */
@@ -95,7 +99,7 @@ enum forward_step forward_download(struct forward *);
 /* ---- proxy_try.c ----------------------------------------------------------------------------- */
 
 /* false: no memory, or no such group. */
-bool forward_find_pool(struct mlserve_exchange *, struct proxy_local *);
+bool forward_find_pool(struct mlserve_exchange *, struct proxy_local *, size_t upstream);
 /* What the request's head is made of. */
 void forward_describe(const struct forward *, struct proxy_request *ret);
 /* Begins the exchange with a server, as soon as one can be had. */

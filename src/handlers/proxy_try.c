@@ -21,15 +21,15 @@ static void wait_for_server(struct forward *);
 
 /* ---- the request ------------------------------------------------------------------------- */
 
-bool forward_find_pool(struct mlserve_exchange *x, struct proxy_local *local)
+bool forward_find_pool(struct mlserve_exchange *x, struct proxy_local *local, size_t upstream)
 {
 	const struct proxy_route *route = mlserve_exchange_route(x);
 	struct groups *groups = exchange_view(x)->upstreams;
-	struct group *group = groups ? groups_find(groups, route->upstream) : NULL;
-	local->pool = group ? pool_get(group, exchange_loop(x), &x->context->blocks) : NULL;
-	if (local->pool)
+	struct group *group = groups ? groups_find(groups, route->split.names[upstream]) : NULL;
+	local->pools[upstream] = group ? pool_get(group, exchange_loop(x), &x->context->blocks) : NULL;
+	if (local->pools[upstream])
 		local->instance = groups_instance(groups);
-	return local->pool != NULL;
+	return local->pools[upstream] != NULL;
 }
 
 /* Cut at a segment's border only. */
@@ -59,7 +59,7 @@ void forward_describe(const struct forward *f, struct proxy_request *ret)
 	struct mlserve_exchange *x = f->exchange;
 	*ret = (struct proxy_request){
 	        .head = exchange_head(x),
-	        .path = strip(mlserve_request_path(x), f->route->strip_prefix),
+	        .path = f->rewritten.data ? f->rewritten : strip(mlserve_request_path(x), f->route->strip_prefix),
 	        .host = host_for(f),
 	        .peer = exchange_peer(x),
 	        .peer_is_trusted = exchange_peer_is_trusted(x),

@@ -1,13 +1,15 @@
-/* Sends the client elsewhere: to `to`, with the rest of the path and the query behind it. */
+/* Sends the client elsewhere: to `to`, with the rest of the path, or captures in it, and the query behind it. */
 #include "base/check.h"
 #include "config/options.h"
 #include "handlers/handlers.h"
+#include "serve/exchange.h"
 #include <stdlib.h>
 
 struct redirect {
 	unsigned status;
-	bool appends_rest; /* not on "= /exact" routes, where no path is left over */
-	struct slice to;
+	bool appends_rest;             /* not on "= /exact" routes, where no path is left over, nor behind captures */
+	struct slice to;               /* or, with captures, what stands before its path */
+	struct route_rewrite *rewrite; /* the path with captures; NULL: there are none */
 	char memory[];
 };
 
@@ -24,6 +26,51 @@ static const char *check(const char *to)
 	if (to[0] != '/' && (!scheme_end || scheme_end == to))
 		return "is neither a path nor a URL";
 	return NULL;
+}
+
+/* Bytes of "http://host" or "//host" in front of the path. */
+static size_t origin_length(const char *to)
+{
+	const char *scheme_end = strstr(to, "//"), *path = to;
+	if (to[0] != '/' || to[1] == '/')
+		path = strchrnul(scheme_end + 2, '/');
+	return (size_t)(path - to);
+}
+
+/* Without captures it is a literal after all. */
+static void undo_captures(struct redirect *r)
+{
+	struct slice path = route_rewrite_start(r->rewrite);
+	memcpy(r->memory + r->to.length, path.data, path.length);
+	r->to.length += path.length;
+	route_rewrite_free(&r->rewrite);
+}
+
+/* Which host is meant does not depend on the request, so that nobody can be sent to one that is not ours. */
+static bool read_captures(struct redirect *r, const struct mlserve_settings *s)
+{
+	size_t length = origin_length(r->memory);
+	struct slice path = slice_from(r->to, length);
+	if (memchr(r->memory, '$', length)) {
+		mlserve_setting_fault(
+		        s, "to", 0, "has a '$' in its host; allowed: captures behind the / that follows the host");
+		return false;
+	}
+	if (!route_rewrite_read(s, "to", path, &r->rewrite))
+		return false;
+	r->to.length = length;
+	if (route_rewrite_has_captures(r->rewrite))
+		r->appends_rest = false;
+	else
+		undo_captures(r);
+	return true;
+}
+
+static void release(void *route)
+{
+	struct redirect *r = route;
+	route_rewrite_free(&r->rewrite);
+	free(r);
 }
 
 static bool configure(const struct mlserve_settings *s, void **ret_route)
@@ -43,6 +90,10 @@ static bool configure(const struct mlserve_settings *s, void **ret_route)
 	r->to = (struct slice){r->memory, length};
 	r->appends_rest = mlserve_setting_text(s, "path")[0] != '=';
 	r->status = (unsigned)atoi(mlserve_setting_text(s, "status"));
+	if (strchr(to, '$') && !read_captures(r, s)) {
+		release(r);
+		return false;
+	}
 	*ret_route = r;
 	return true;
 }
@@ -55,19 +106,35 @@ static char *append(char *at, struct slice s)
 	return at + s.length;
 }
 
+/* What follows `to`. 0, or the status to refuse the request with. */
+static unsigned find_path(struct mlserve_exchange *x, const struct redirect *r, struct slice *ret_path)
+{
+	if (r->rewrite)
+		return exchange_rewrite(x, r->rewrite, ret_path);
+	*ret_path = r->appends_rest ? mlserve_request_rest(x) : SLICE_NONE;
+	if (ret_path->length && r->to.data[r->to.length - 1] == '/')
+		*ret_path = slice_from(*ret_path, 1);
+	return 0;
+}
+
 static void serve(struct mlserve_exchange *x)
 {
 	const struct redirect *r = mlserve_exchange_route(x);
-	struct slice to = r->to, rest = r->appends_rest ? mlserve_request_rest(x) : SLICE_NONE;
-	struct slice query = mlserve_request_query(x);
-	if (rest.length && to.data[to.length - 1] == '/')
-		rest = slice_from(rest, 1);
+	struct slice to = r->to, rest, query = mlserve_request_query(x);
+	unsigned status = find_path(x, r, &rest);
+	if (status == 400)
+		x->error_reason = "The rewritten path is malformed or leaves the root.";
+	if (status) {
+		mlserve_answer_error(x, status, SLICE_NONE);
+		return;
+	}
 	char *location = mlserve_exchange_alloc(x, to.length + rest.length + 1 + query.length), *end = location;
 	if (!location) {
 		mlserve_answer_error(x, 503, SLICE_NONE);
 		return;
 	}
-	end = append(end, to);
+	if (to.length)
+		end = append(end, to);
 	if (rest.length)
 		end = append(end, rest);
 	if (query.data) {
@@ -86,6 +153,6 @@ const struct mlserve_handler handler_redirect = {
         .methods = "GET HEAD POST PUT PATCH DELETE OPTIONS",
         .options = options_redirect,
         .configure = configure,
-        .release = free,
+        .release = release,
         .serve = serve,
 };

@@ -11,6 +11,7 @@ src_handlers_libhandlers_a_SOURCES = \
 	src/handlers/proxy_down.c \
 	src/handlers/proxy_fields.c src/handlers/proxy_fields.h \
 	src/handlers/proxy_key.c src/handlers/proxy_key.h \
+	src/handlers/proxy_split.c src/handlers/proxy_split.h \
 	src/handlers/proxy_try.c \
 	src/handlers/proxy_up.c \
 	src/handlers/redirect.c \

@@ -44,6 +44,15 @@ static inline unsigned byte_hex_value(char c)
 	return c <= '9' ? (unsigned)(c - '0') : (unsigned)((c | 0x20) - 'a' + 10);
 }
 
+/* At a '%': the byte that it and two digits stand for; false: no digits follow. */
+static inline bool byte_read_escape(const char *at, const char *end, char *ret_byte)
+{
+	if (end - at < 3 || !byte_is(at[1], BYTE_HEX) || !byte_is(at[2], BYTE_HEX))
+		return false;
+	*ret_byte = (char)(byte_hex_value(at[1]) << 4 | byte_hex_value(at[2]));
+	return true;
+}
+
 static inline char byte_lower(char c)
 {
 	return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;

@@ -12,6 +12,7 @@ src_http_libhttp_a_SOURCES = \
 	src/http/media_type.c src/http/media_type.h src/http/media_types.def \
 	src/http/methods.def \
 	src/http/parser.h \
+	src/http/query.c src/http/query.h \
 	src/http/range.c src/http/range.h \
 	src/http/refusal.h \
 	src/http/request.c \

@@ -10,15 +10,6 @@ struct path_writer {
 	char *segment; /* first byte of the segment being written */
 };
 
-/* At a '%': the byte that it stands for. */
-static bool read_escape(const char *at, const char *end, char *ret_byte)
-{
-	if (end - at < 3 || !byte_is(at[1], BYTE_HEX) || !byte_is(at[2], BYTE_HEX))
-		return false;
-	*ret_byte = (char)(byte_hex_value(at[1]) << 4 | byte_hex_value(at[2]));
-	return true;
-}
-
 static char upper_hex(char digit)
 {
 	return digit >= 'a' ? (char)(digit - 0x20) : digit;
@@ -53,7 +44,7 @@ static bool segment_copy(struct path_writer *w, const char **at, const char *end
 			*w->at++ = byte;
 			continue;
 		}
-		if (!read_escape(from, end, &byte) || byte == 0)
+		if (!byte_read_escape(from, end, &byte) || byte == 0)
 			return false;
 		if (byte_is(byte, BYTE_UNRESERVED)) {
 			*w->at++ = byte;
@@ -93,7 +84,7 @@ bool uri_normalise(struct slice path, char *to, size_t *ret_length)
 static bool escape_is_normal(const char *at, const char *end)
 {
 	char byte;
-	return read_escape(at, end, &byte) && byte != 0 && !byte_is(byte, BYTE_UNRESERVED) && at[1] < 'a' &&
+	return byte_read_escape(at, end, &byte) && byte != 0 && !byte_is(byte, BYTE_UNRESERVED) && at[1] < 'a' &&
 	       at[2] < 'a';
 }
 
@@ -135,7 +126,7 @@ bool uri_decode(struct slice path, char *to, size_t *ret_length)
 	for (const char *at = path.data; at < end; at++) {
 		char byte = *at;
 		if (byte == '%') {
-			if (!read_escape(at, end, &byte) || byte == 0 || byte == '/')
+			if (!byte_read_escape(at, end, &byte) || byte == 0 || byte == '/')
 				return false;
 			at += 2;
 		}

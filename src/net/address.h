@@ -44,8 +44,8 @@ struct endpoint {
 	socklen_t length;
 };
 
-/* "127.0.0.1:80", "[::1]:80", "unix:/path", and if `localhost` may be named "localhost:80". false: *ret_reason says what
- * is wrong. */
+/* "127.0.0.1:80", "[::1]:80", "unix:/path", and if `localhost` may be named "localhost:80". false: *ret_reason says
+ * what is wrong. */
 bool endpoint_parse(struct slice, bool localhost, struct endpoint *ret, const char **ret_reason);
 /* Of an IPv4 or IPv6 address. */
 struct endpoint endpoint_of(const struct address *, uint16_t port);

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "serve/exchange.h"
+#include "serve/route_match.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +41,7 @@ bool context_init(struct context *c, struct loop *l, const struct routes *routes
 	c->exchange_bytes = state + largest_state(routes);
 	blocks_init(&c->blocks);
 	make_request_id_prefix(c);
-	c->match = route_match_create(routes);
+	c->match = route_match_create(routes_group_count(routes));
 	c->locals = calloc(routes_count(routes) + 1, sizeof *c->locals);
 	if (c->match && c->locals)
 		return true;

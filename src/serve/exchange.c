@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "http/uri.h"
 #include "serve/connection.h"
+#include "serve/route_match.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -168,21 +169,23 @@ static void refuse_everywhere(struct mlserve_exchange *x)
 }
 
 /* The limit that a regular expression ran into is nothing to tell the client about. */
-static void refuse_unrouted(struct mlserve_exchange *x)
+static void refuse_unrouted(struct mlserve_exchange *x, const struct route_failure *failure)
 {
 	if (context_may_log(x->context))
-		log_warn("route %s: path: regular expression came to no result: %s", x->route->name,
-		        route_match_reason(x->context->match));
+		log_warn("route %s: %s: regular expression came to no result: %s", x->route->name, failure->option,
+		        route_match_reason(x->context->match, failure));
 	refuse(x, 500, "The server could not tell what serves this address.", SLICE_NONE);
 }
 
 static void serve_route(struct mlserve_exchange *x)
 {
-	struct slice host = SLICE_NONE, port;
-	if (x->head.host.length && !uri_split_authority(x->head.host, &host, &port))
+	struct slice port;
+	struct route_failure failure;
+	struct route_request request = {
+	        .path = x->path, .query = x->head.query, .method = x->head.method_text, .fields = &x->head.fields};
+	if (x->head.host.length && !uri_split_authority(x->head.host, &request.host, &port))
 		return refuse(x, 400, "The Host field is no host name.", SLICE_NONE);
-	switch (route_find(x->context->routes, x->context->match, x->listener->index, host, x->path,
-	        x->head.method_text, &x->route)) {
+	switch (route_find(x->context->routes, x->context->match, x->listener->index, &request, &x->route, &failure)) {
 	case ROUTE_NOT_FOUND:
 		if (x->head.method == METHOD_TRACE)
 			return refuse_everywhere(x);
@@ -190,7 +193,7 @@ static void serve_route(struct mlserve_exchange *x)
 	case ROUTE_METHOD_REFUSED:
 		return refuse(x, 405, "This address does not take that method.", x->route->allow);
 	case ROUTE_FAILED:
-		return refuse_unrouted(x);
+		return refuse_unrouted(x, &failure);
 	case ROUTE_FOUND:
 		break;
 	}

@@ -14,6 +14,7 @@
 #include "http/message.h"
 #include "net/stream.h"
 #include "serve/context.h"
+#include "serve/route_rewrite.h"
 
 struct connection;
 
@@ -107,6 +108,9 @@ static inline const struct request_head *exchange_head(const struct mlserve_exch
 {
 	return &x->head;
 }
+/* Within serve(): the path that the route's rewriting makes of the request's, normalised. 0, or the status to refuse
+ * the request with. */
+unsigned exchange_rewrite(struct mlserve_exchange *, const struct route_rewrite *, struct slice *ret_path);
 const struct address *exchange_peer(const struct mlserve_exchange *);
 /* Whether the peer is in trusted_proxies of its listener. */
 bool exchange_peer_is_trusted(const struct mlserve_exchange *);

@@ -1,5 +1,6 @@
 /* What a handler may ask of the request, and its body. */
 #include "base/check.h"
+#include "http/uri.h"
 #include "serve/connection.h"
 #include "serve/exchange.h"
 #include <string.h>
@@ -34,6 +35,25 @@ struct slice mlserve_request_query(const struct mlserve_exchange *x)
 struct slice mlserve_request_host(const struct mlserve_exchange *x)
 {
 	return x->head.host;
+}
+
+unsigned exchange_rewrite(struct mlserve_exchange *x, const struct route_rewrite *r, struct slice *ret_path)
+{
+	const struct route_match *m = x->context->match;
+	struct slice path = {NULL, route_rewrite_length(r, m, x->path)};
+	char *raw = mlserve_exchange_alloc(x, 2 * path.length + 1);
+	if (!raw)
+		return 503;
+	route_rewrite_write(r, m, x->path, raw);
+	path.data = raw;
+	char *normal = raw + path.length;
+	if (!uri_is_normal(path)) {
+		if (!uri_normalise(path, normal, &path.length))
+			return 400;
+		path.data = normal;
+	}
+	*ret_path = path;
+	return 0;
 }
 
 const struct address *exchange_peer(const struct mlserve_exchange *x)

@@ -10,7 +10,11 @@ src_serve_libserve_a_SOURCES = \
 	src/serve/exchange_log.c src/serve/exchange_log.h \
 	src/serve/exchange_request.c \
 	src/serve/route.c src/serve/route.h \
+	src/serve/route_condition.c src/serve/route_condition.h \
+	src/serve/route_entry.c src/serve/route_entry.h \
 	src/serve/route_host.c src/serve/route_host.h \
+	src/serve/route_match.c src/serve/route_match.h \
 	src/serve/route_methods.c src/serve/route_methods.h \
 	src/serve/route_path.c src/serve/route_path.h \
+	src/serve/route_rewrite.c src/serve/route_rewrite.h \
 	src/serve/view.h

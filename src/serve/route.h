@@ -1,5 +1,5 @@
 /*
- * Routes: from host, path and method to a handler. Built once from a configuration by
+ * Routes: from host, path, conditions and method to a handler. Built once from a configuration by
  * the control thread; immutable afterwards, read by all loops.
  */
 #ifndef SERVE_ROUTE_H
@@ -9,8 +9,9 @@
 #include "http/message.h"
 #include "mlserve/handler.h"
 
-struct routes;      /* all routes of one configuration */
-struct route_match; /* scratch memory for regular expressions: one a loop */
+struct routes; /* all routes of one configuration */
+struct route_failure;
+struct route_match;
 
 struct route {
 	const char *name; /* interned: outlives the configuration */
@@ -34,18 +35,24 @@ void routes_free(struct routes **);
 size_t routes_count(const struct routes *);
 const struct route *routes_at(const struct routes *, size_t index);
 
-/* One a loop; NULL when memory is short. */
-struct route_match *route_match_create(const struct routes *);
-void route_match_free(struct route_match **);
-/* After ROUTE_FAILED: why; valid until the next call. */
-const char *route_match_reason(struct route_match *);
+/* Groups of the expression that has most: for route_match_create. */
+size_t routes_group_count(const struct routes *);
+
+/* What a route is chosen by. */
+struct route_request {
+	struct slice host; /* without port */
+	struct slice path; /* normalised */
+	struct slice query, method;
+	const struct fields *fields;
+};
 
 enum route_verdict { ROUTE_FOUND, ROUTE_NOT_FOUND, ROUTE_METHOD_REFUSED, ROUTE_FAILED };
 
-/* Host exact, then wildcard, then none; within it "=", then regular expressions in file order, then the longest prefix.
- * ROUTE_METHOD_REFUSED: *ret is the route that would serve other methods. ROUTE_FAILED: *ret is the one whose regular
- * expression came to no result; no later one was asked. `host` without port. */
-enum route_verdict route_find(const struct routes *, struct route_match *, unsigned listener, struct slice host,
-        struct slice path, struct slice method, const struct route **ret);
+/* Host exact, then wildcard, then none; within it "=", then regular expressions in file order, then the longest prefix,
+ * the first in the file of equals; one whose conditions do not hold is passed over. ROUTE_METHOD_REFUSED: *ret is the
+ * route that would serve other methods. ROUTE_FAILED: *ret is the one with a regular expression that came to no result,
+ * as *ret_failure tells; no later one was asked. */
+enum route_verdict route_find(const struct routes *, struct route_match *, unsigned listener,
+        const struct route_request *, const struct route **ret, struct route_failure *ret_failure);
 
 #endif

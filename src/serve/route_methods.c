@@ -33,11 +33,12 @@ static void add(struct route_methods *m, struct slice method)
 		m->items[m->count++] = method;
 }
 
-/* Whether requests with it get as far as to a route. */
-static bool is_routed(struct slice method)
+const char *route_methods_wrong(struct slice method)
 {
 	enum method known = method_of(method);
-	return known != METHOD_UNKNOWN && known != METHOD_TRACE && known != METHOD_CONNECT;
+	if (known == METHOD_UNKNOWN)
+		return "no method that is known; they are in upper case";
+	return known == METHOD_TRACE || known == METHOD_CONNECT ? "a method that is served nowhere" : NULL;
 }
 
 static bool read_own(struct arena *arena, const struct mlserve_handler *handler, struct route_methods *ret_own)
@@ -46,7 +47,7 @@ static bool read_own(struct arena *arena, const struct mlserve_handler *handler,
 	*ret_own = (struct route_methods){.items = arena_alloc(arena, most * sizeof *ret_own->items)};
 	for (const char *at = handler->methods; ret_own->items && *at;) {
 		struct slice method = {at, strcspn(at, " ")};
-		if (is_routed(method))
+		if (!route_methods_wrong(method))
 			add(ret_own, method);
 		at += method.length + (at[method.length] == ' ');
 	}
@@ -57,12 +58,9 @@ static void fault(struct arena *arena, const struct mlserve_settings *s, size_t 
         const struct mlserve_handler *handler, const struct route_methods *own)
 {
 	const char *allowed = route_methods_text(arena, own);
-	enum method known = method_of(slice_of(name));
-	const char *wrong = known == METHOD_UNKNOWN      ? "no method that is known; they are in upper case"
-	                    : !is_routed(slice_of(name)) ? "a method that is served nowhere"
-	                                                 : "not served by its handler";
-	mlserve_setting_fault(s, "methods", item, "%s is %s; allowed for handler %s: %s", name, wrong, handler->name,
-	        allowed ? allowed : handler->methods);
+	const char *wrong = route_methods_wrong(slice_of(name));
+	mlserve_setting_fault(s, "methods", item, "%s is %s; allowed for handler %s: %s", name,
+	        wrong ? wrong : "not served by its handler", handler->name, allowed ? allowed : handler->methods);
 }
 
 bool route_methods_read(struct arena *arena, const struct mlserve_settings *s, const struct mlserve_handler *handler,

@@ -13,6 +13,8 @@ struct route_methods {
  * reported, or memory is short. */
 bool route_methods_read(struct arena *, const struct mlserve_settings *, const struct mlserve_handler *,
         struct route_methods *ret_methods);
+/* Why no request with that method gets as far as to a route; NULL: it does. */
+const char *route_methods_wrong(struct slice method);
 bool route_methods_have(const struct route_methods *, struct slice method);
 /* Whatever the order. */
 bool route_methods_equal(const struct route_methods *, const struct route_methods *);

@@ -5,6 +5,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum route_path_kind route_path_split(struct slice text, struct slice *ret_path)
+{
+	*ret_path = slice_trim(text);
+	if (ret_path->length < 2 || (ret_path->data[1] != ' ' && ret_path->data[1] != '\t'))
+		return PATH_PREFIX;
+	char sign = ret_path->data[0];
+	if (sign != '=' && sign != '~')
+		return PATH_PREFIX;
+	*ret_path = slice_trim(slice_from(*ret_path, 1));
+	return sign == '=' ? PATH_EXACT : PATH_REGEX;
+}
+
 /* Escapes what may not stand in a request's path as it is: blanks, controls, '#', '\' and what is not ASCII. `to` has
  * room for three times path.length. */
 static struct slice escape(struct slice path, char *to)

@@ -4,6 +4,10 @@
 
 #include "base/slice.h"
 
+enum route_path_kind { PATH_EXACT, PATH_REGEX, PATH_PREFIX }; /* in the order in which routes are preferred */
+
+/* "= /exact", "~ expression" or a prefix: which, and what stands behind the sign. */
+enum route_path_kind route_path_split(struct slice text, struct slice *ret_path);
 /* Request paths are normalised before they are matched, so only a normal one matches anything. `sign` is "= " for exact
  * paths and "" for prefixes. Otherwise reports a fault of `path` that says what to write instead, and returns false. */
 bool route_path_check(const struct mlserve_settings *, const char *sign, struct slice path);

@@ -43,20 +43,6 @@ static const struct parameter parameters[] = {
         {{"drain", 5}, false, 0, 0, set_drain},
 };
 
-/* Cuts the next blank-separated word from *rest. */
-static bool next_word(struct slice *rest, struct slice *ret_word)
-{
-	*rest = slice_trim(*rest);
-	if (rest->length == 0)
-		return false;
-	size_t length = 0;
-	while (length < rest->length && rest->data[length] != ' ' && rest->data[length] != '\t')
-		length++;
-	*ret_word = (struct slice){rest->data, length};
-	*rest = slice_from(*rest, length);
-	return true;
-}
-
 /* NULL: it does not know the word, or its number is out of range. */
 static const struct parameter *find(struct slice word, int64_t *ret_number)
 {
@@ -83,7 +69,7 @@ static bool read_parameters(
 {
 	struct slice word;
 	unsigned seen = 0;
-	while (next_word(&rest, &word)) {
+	while (slice_next_word(&rest, &word)) {
 		int64_t number;
 		const struct parameter *p = find(word, &number);
 		unsigned bit = p ? 1u << (p - parameters) : 0;
@@ -175,7 +161,7 @@ bool server_line_read(struct server_line *l, const struct mlserve_settings *sett
 	struct slice rest = slice_of(value), word;
 	const char *reason = NULL;
 	*l = (struct server_line){.kind = SERVER_FIXED, .weight = 1, .limit = -1};
-	if (!next_word(&rest, &word)) {
+	if (!slice_next_word(&rest, &word)) {
 		mlserve_setting_fault(settings, "server", item,
 		        "is empty; ADDRESS:PORT, NAME:PORT, srv:NAME or unix:/PATH is wanted");
 		return false;

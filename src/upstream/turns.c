@@ -1,6 +1,19 @@
+/* Smooth weighted turns, worked out before they are needed. */
 #include "upstream/turns.h"
 #include "base/check.h"
 #include <stdlib.h>
+
+bool turns_read_weight(struct slice word, unsigned *ret_weight)
+{
+	struct slice prefix = SLICE("weight=");
+	int64_t weight;
+	if (!slice_starts(word, prefix) || !slice_to_number(slice_from(word, prefix.length), &weight))
+		return false;
+	if (weight < 1 || weight > TURNS_MAX_WEIGHT)
+		return false;
+	*ret_weight = (unsigned)weight;
+	return true;
+}
 
 static unsigned common_divisor(unsigned a, unsigned b)
 {

@@ -1,5 +1,6 @@
 /* The input as a path, an authority and a query: what is normal stays so, and nothing comes out that should not. */
 #include "http/byte.h"
+#include "http/query.h"
 #include "http/uri.h"
 #include "pieces.h"
 
@@ -58,9 +59,23 @@ static void check_authority(struct slice authority)
 	MUST(!memchr(authority.data, '@', authority.length) && !memchr(authority.data, 0, authority.length));
 }
 
+static void check_parameters(struct slice query)
+{
+	struct slice name, value, rest = query;
+	while (query_next(&rest, &name, &value)) {
+		char *to = piece_copy(value.data, value.length);
+		struct slice decoded = {to, query_decode(value, to)};
+		MUST(!memchr(name.data, '=', name.length) && !memchr(value.data, '&', value.length));
+		MUST(decoded.length <= value.length && query_equals(value, decoded));
+		MUST(!query_is_plain(value) || slice_equal(value, decoded));
+		free(to);
+	}
+}
+
 static void check_query(struct slice query)
 {
 	struct slice value;
+	check_parameters(query);
 	if (!uri_query_value(query, SLICE("a"), &value))
 		return;
 	MUST(value.data >= query.data + 2 && value.data + value.length <= query.data + query.length);

@@ -76,6 +76,21 @@ static void test_slice_member_ends_at_the_end_inside_quotes(void **state)
 	}
 }
 
+static void test_slice_words_are_cut_at_blanks_and_tabs(void **state)
+{
+	(void)state;
+	struct slice rest = SLICE(" \tapp weight=9\t, \t"), word;
+	assert_true(slice_next_word(&rest, &word));
+	assert_slice(word, "app");
+	assert_true(slice_next_word(&rest, &word));
+	assert_slice(word, "weight=9");
+	assert_true(slice_next_word(&rest, &word));
+	assert_slice(word, ",");
+	assert_false(slice_next_word(&rest, &word));
+	rest = SLICE_NONE;
+	assert_false(slice_next_word(&rest, &word));
+}
+
 static void test_slice_number_takes_plain_digits_up_to_the_largest(void **state)
 {
 	(void)state;
@@ -119,6 +134,7 @@ int main(void)
 	        cmocka_unit_test(test_slice_trim_takes_blanks_and_tabs_only),
 	        cmocka_unit_test(test_slice_members_skip_empty_ones_and_keep_quoted_commas),
 	        cmocka_unit_test(test_slice_member_ends_at_the_end_inside_quotes),
+	        cmocka_unit_test(test_slice_words_are_cut_at_blanks_and_tabs),
 	        cmocka_unit_test(test_slice_number_takes_plain_digits_up_to_the_largest),
 	        cmocka_unit_test(test_slice_number_refuses_all_else_and_leaves_the_result),
 	        cmocka_unit_test(test_slice_copy_ends_with_zero),

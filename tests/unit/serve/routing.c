@@ -1,6 +1,8 @@
 /* See routing.h. */
 #include "routing.h"
 #include "base/check.h"
+#include "serve/route_match.h"
+#include "serve/route_rewrite.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +26,15 @@ static bool configure_and_fail(const struct mlserve_settings *s, void **ret_rout
 	return false;
 }
 
+static bool configure_rewrite(const struct mlserve_settings *s, void **ret_route)
+{
+	struct route_rewrite *r = NULL;
+	configure(s, ret_route);
+	bool fine = route_rewrite_read(s, "path", SLICE("/$1"), &r);
+	route_rewrite_free(&r);
+	return fine;
+}
+
 static void release(void *route)
 {
 	routing.released++;
@@ -43,7 +54,12 @@ static const struct mlserve_handler tracer = {.name = "tracer",
         .release = release};
 static const struct mlserve_handler moody = {
         .name = "moody", .methods = "GET", .options = no_options, .configure = configure_and_fail, .release = release};
-static const struct mlserve_handler *const all[] = {&getter, &poster, &tracer, &moody};
+static const struct mlserve_handler rewriter = {.name = "rewriter",
+        .methods = "GET",
+        .options = no_options,
+        .configure = configure_rewrite,
+        .release = release};
+static const struct mlserve_handler *const all[] = {&getter, &poster, &tracer, &moody, &rewriter};
 
 static const struct mlserve_handler *find(void *context, const char *name, const char **ret_reason)
 {
@@ -68,8 +84,9 @@ static void load(const char *text)
 	snprintf(whole, sizeof whole,
 	        "[listener main]\nbind = 127.0.0.1:8080\n[listener admin]\nbind = 127.0.0.1:8081\n%s", text);
 	struct config_source source = {.path = "t.ini",
-	        .handlers = {
-	                .find = find_options, .names = "getter poster tracer moody", .context = &routing.configured}};
+	        .handlers = {.find = find_options,
+	                .names = "getter poster tracer moody rewriter",
+	                .context = &routing.configured}};
 	FILE *stream = fmemopen(whole, strlen(whole), "r");
 	routing.configured = routing.released = 0;
 	faults_init(&routing.faults);
@@ -87,7 +104,7 @@ void routing_build(const char *text)
 	if (!routing.routes)
 		faults_print(&routing.faults, stderr);
 	assert_non_null(routing.routes);
-	routing.match = route_match_create(routing.routes);
+	routing.match = route_match_create(routes_group_count(routing.routes));
 	assert_non_null(routing.match);
 }
 
@@ -100,12 +117,12 @@ void routing_drop(void)
 	faults_fini(&routing.faults);
 }
 
-const char *routing_find(unsigned listener, const char *host, const char *path, const char *method)
+const char *routing_ask(unsigned listener, const struct route_request *request)
 {
 	static char refused[64];
 	const struct route *r = NULL;
-	switch (route_find(
-	        routing.routes, routing.match, listener, slice_of(host), slice_of(path), slice_of(method), &r)) {
+	struct route_failure failure = {0};
+	switch (route_find(routing.routes, routing.match, listener, request, &r, &failure)) {
 	case ROUTE_FOUND:
 		return r->name;
 	case ROUTE_METHOD_REFUSED:
@@ -113,22 +130,39 @@ const char *routing_find(unsigned listener, const char *host, const char *path, 
 		return refused;
 	case ROUTE_FAILED:
 		snprintf(refused, sizeof refused, "?%s", r->name);
+		snprintf(routing.failure, sizeof routing.failure, "%s: %s", failure.option,
+		        route_match_reason(routing.match, &failure));
 		return refused;
 	default:
 		return "-";
 	}
 }
 
+const char *routing_find(unsigned listener, const char *host, const char *path, const char *method)
+{
+	static const struct fields no_fields;
+	return routing_ask(listener, &(struct route_request){.host = slice_of(host),
+	                                     .path = slice_of(path),
+	                                     .method = slice_of(method),
+	                                     .fields = &no_fields});
+}
+
+char *routing_told(void)
+{
+	char *told = NULL;
+	size_t length = 0;
+	FILE *out = open_memstream(&told, &length);
+	faults_print(&routing.faults, out);
+	fclose(out);
+	return told;
+}
+
 void routing_expect_faults(const char *text, size_t count, const char *const *parts)
 {
-	char *said = NULL;
-	size_t length = 0;
 	load(text);
 	assert_null(routes_create(routing.config, find, &routing.configured, &routing.faults));
 	assert_int_equal(routing.configured, routing.released);
-	FILE *out = open_memstream(&said, &length);
-	faults_print(&routing.faults, out);
-	fclose(out);
+	char *said = routing_told();
 	assert_int_equal(routing.faults.count, count);
 	for (size_t i = 0; parts[i]; i++)
 		if (!strstr(said, parts[i]))

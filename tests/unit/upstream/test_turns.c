@@ -77,6 +77,21 @@ static void test_turns_of_many_are_exact_and_apart(void **state)
 	free(schedule);
 }
 
+static void test_turns_weight_is_a_number_within_bounds(void **state)
+{
+	(void)state;
+	static const char *const wrong[] = {"", "weight", "weight=", "weight=0", "weight=257", "weight=-1", "weight=1x",
+	        "Weight=1", "1", "weight= 1"};
+	unsigned weight = 77;
+	for (size_t i = 0; i < ARRAY_COUNT(wrong); i++)
+		assert_false(turns_read_weight(slice_of(wrong[i]), &weight));
+	assert_int_equal(weight, 77);
+	assert_true(turns_read_weight(SLICE("weight=1"), &weight));
+	assert_int_equal(weight, 1);
+	assert_true(turns_read_weight(SLICE("weight=256"), &weight));
+	assert_int_equal(weight, 256);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -85,6 +100,7 @@ int main(void)
 	        cmocka_unit_test(test_turns_are_as_few_as_the_weights_allow),
 	        cmocka_unit_test(test_turns_pass_over_weight_zero),
 	        cmocka_unit_test(test_turns_of_many_are_exact_and_apart),
+	        cmocka_unit_test(test_turns_weight_is_a_number_within_bounds),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
