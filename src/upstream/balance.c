@@ -16,7 +16,9 @@ static bool was_tried(const struct pick *p, const struct member *s)
 bool pick_can_serve(struct pick *p, const struct set_entry *e)
 {
 	const struct member *s = e->server;
-	if (atomic_load_explicit(&s->is_failing, memory_order_relaxed) || member_is_ejected(s, p->now_ns))
+	if (atomic_load_explicit(&s->is_failing, memory_order_relaxed))
+		return false;
+	if (member_is_ejected(s, p->now_ns) && p->set->count > 1)
 		return false;
 	if (p->tried_count || p->passed_over) {
 		bool tried = was_tried(p, s);

@@ -162,6 +162,7 @@ bool group_publish(struct group *g, const struct set_entry *entries, size_t coun
 	g->set = set;
 	pthread_mutex_unlock(&g->set_lock);
 	set_release(before);
+	atomic_store_explicit(&g->size, count, memory_order_relaxed);
 	for (unsigned i = 0; i < g->loop_count; i++)
 		pool_send_set(g->pools[i], set);
 	group_collect(g);

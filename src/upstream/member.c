@@ -118,7 +118,9 @@ void member_note_failure(struct member *s, int64_t begun_ns, int64_t now_ns, boo
 	if (is_old_news(s, begun_ns))
 		return;
 	unsigned failures = 1 + atomic_fetch_add_explicit(&s->failures_in_a_row, 1, memory_order_relaxed);
-	if (s->group->eject_errors && failures >= s->group->eject_errors)
+	/* Without another server there would be nothing but errors in its place. */
+	bool is_only = atomic_load_explicit(&s->group->size, memory_order_relaxed) == 1;
+	if (s->group->eject_errors && failures >= s->group->eject_errors && !is_only)
 		eject(s, now_ns, failures, reason);
 }
 

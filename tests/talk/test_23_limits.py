@@ -31,22 +31,20 @@ def conf(*lines, loops=1):
 
 
 class Gate:
-    """A script whose requests are answered one by one, when the test says so; counts connections at once."""
+    """A script whose requests are answered one by one, when the test says so; `most`: as many were there at once."""
 
     def __init__(self):
         self.semaphore, self.lock = threading.Semaphore(0), threading.Lock()
-        self.open = self.most = self.waiting = 0
+        self.most = self.waiting = 0
         self.changed = threading.Condition(self.lock)
 
     def __call__(self, link):
-        with self.changed:
-            self.open += 1
-            self.most = max(self.most, self.open)
         try:
             while True:
                 link.request(within=60)
                 with self.changed:
                     self.waiting += 1
+                    self.most = max(self.most, self.waiting)
                     self.changed.notify_all()
                 assert self.semaphore.acquire(timeout=allow(30))
                 with self.changed:
@@ -54,9 +52,6 @@ class Gate:
                 link.send(answer(200, b"done"))
         except (Closed, OSError):
             pass
-        finally:
-            with self.changed:
-                self.open -= 1
 
     def await_waiting(self, count):
         with self.changed:

@@ -224,7 +224,7 @@ def moody(mood):
 def test_failures_in_a_row_eject_a_server_and_a_success_between_does_not_count(serve, origin):
     mood = [False]
     up = origin(moody(mood))
-    server = serve(conf(f"server = {up}", "eject_errors = 3", "eject_time = 1h", "retries = 0"))
+    server = serve(conf(f"server = {up}", f"server = {up} drain", "eject_errors = 3", "eject_time = 1h", "retries = 0"))
     with server.connect() as client:
         for _ in range(4):
             assert client.get("/").status == 502
@@ -239,12 +239,20 @@ def test_failures_in_a_row_eject_a_server_and_a_success_between_does_not_count(s
         # The one that may try is this; the others hear at once.
         statuses = [client.get("/").status for _ in range(6)]
         assert statuses.count(503) >= 5, statuses
-    assert states(server) == ["down"]
+    assert states(server) == ["down", "draining"]
+
+
+def test_the_only_server_is_never_ejected(serve, origin):
+    up = origin(moody([False]))
+    server = serve(conf(f"server = {up}", "eject_errors = 2", "retries = 0"))
+    with server.connect() as client:
+        assert [client.get("/").status for _ in range(12)] == [502] * 12
+    assert "ejected" not in server.log
 
 
 def test_eject_errors_0_never_ejects(serve, origin):
     up = origin(moody([False]))
-    server = serve(conf(f"server = {up}", "eject_errors = 0", "retries = 0"))
+    server = serve(conf(f"server = {up}", f"server = {up}", "eject_errors = 0", "retries = 0"))
     with server.connect() as client:
         assert [client.get("/").status for _ in range(12)] == [502] * 12
 
@@ -267,7 +275,7 @@ def test_an_ejected_server_comes_back_after_eject_time(serve, origin):
 def test_with_all_ejected_a_request_a_second_finds_the_first_that_recovers(serve, origin):
     mood = [False]
     up = origin(moody(mood))
-    server = serve(conf(f"server = {up}", "eject_errors = 1", "eject_time = 1h", "retries = 0"))
+    server = serve(conf(f"server = {up}", f"server = {up} drain", "eject_errors = 1", "eject_time = 1h", "retries = 0"))
     with server.connect() as client:
         assert client.get("/").status == 502
         mood[0] = True
@@ -281,10 +289,10 @@ def test_with_all_ejected_a_request_a_second_finds_the_first_that_recovers(serve
 
 def test_answers_with_errors_of_the_application_eject_nobody(serve, origin):
     up = origin(answering(lambda taken: answer(500, b"")))
-    server = serve(conf(f"server = {up}", "eject_errors = 2"))
+    server = serve(conf(f"server = {up}", f"server = {up}", "eject_errors = 2"))
     with server.connect() as client:
         assert [client.get("/").status for _ in range(8)] == [500] * 8
-    assert states(server) == ["up"]
+    assert states(server) == ["up", "up"]
 
 
 def test_clients_that_leave_eject_nobody(serve, origin):
@@ -293,14 +301,14 @@ def test_clients_that_leave_eject_nobody(serve, origin):
         link.wait_end()
 
     up = origin(slow)
-    server = serve(conf(f"server = {up}", "eject_errors = 2"))
+    server = serve(conf(f"server = {up}", f"server = {up}", "eject_errors = 2"))
     for _ in range(6):
         client = server.connect()
         client.send(request("GET", "/"))
         up.next_request()
         client.reset()
-    server.settle(lambda d: d["upstreams"]["app"][0]["active"] == 0)
-    assert states(server) == ["up"]
+    server.settle(lambda d: sum(up["active"] for up in d["upstreams"]["app"]) == 0)
+    assert states(server) == ["up", "up"]
 
 
 def test_a_killed_and_restarted_server_costs_only_what_it_had_begun(serve):
