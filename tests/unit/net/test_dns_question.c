@@ -50,7 +50,7 @@ static void use_script(dns_script *script, int ndots)
 	char text[32];
 	const char *server = text, *reason;
 	snprintf(text, sizeof text, "127.0.0.1:%u", dns_server_open(&loop, false, script));
-	assert_true(dns_channel_open(&channel, &loop, &server, 1, &reason));
+	assert_true(dns_channel_open(&channel, &loop, &server, 1, DNS_SYSTEM_FILE, &reason));
 	assert_int_equal(channel.search.ndomains, 0); /* given servers are asked for whole names */
 	channel.search = (struct ares_options){.domains = domains, .ndomains = 2, .ndots = ndots};
 }
