@@ -171,22 +171,17 @@ static bool is_same(const struct stat *a, const struct stat *b)
 static int read_system(struct dns_channel *c)
 {
 	struct stat stamp = stamp_of(c->system_file); /* before it is read: a later change is seen next time */
-	struct ares_options search = {0};
 	ares_channel ares = NULL;
-	int mask, status = make_ares(c, &ares);
-	if (status == ARES_SUCCESS)
-		status = ares_save_options(ares, &search, &mask);
-	if (status != ARES_SUCCESS) {
-		if (ares)
-			ares_destroy(ares);
-		ares_destroy_options(&search);
+	int status = make_ares(c, &ares);
+	if (status != ARES_SUCCESS)
 		return status;
+	if (!search_list_read(&c->search, c->system_file)) {
+		ares_destroy(ares);
+		return ARES_EFILE;
 	}
 	if (c->ares)
 		ares_destroy(c->ares);
-	ares_destroy_options(&c->search);
 	c->ares = ares;
-	c->search = search;
 	c->system_stamp = stamp;
 	return ARES_SUCCESS;
 }
@@ -208,6 +203,7 @@ bool dns_channel_open(struct dns_channel *c, struct loop *loop, const char *cons
 	*c = (struct dns_channel){.loop = loop, .system_file = server_count == 0 ? system_file : NULL};
 	timer_init(&c->timer, on_timer);
 	list_init(&c->sockets);
+	search_list_init(&c->search);
 	int status = ares_library_init(ARES_LIB_INIT_ALL);
 	if (status != ARES_SUCCESS) {
 		*ret_reason = ares_strerror(status);
@@ -230,7 +226,7 @@ void dns_channel_close(struct dns_channel *c)
 	LIST_EACH_SAFE (node, &c->sockets)
 		free_watch(CONTAINER_OF(node, struct socket_watch, node));
 	timer_stop(c->loop, &c->timer);
-	ares_destroy_options(&c->search);
+	search_list_fini(&c->search);
 	ares_library_cleanup();
 }
 

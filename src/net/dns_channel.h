@@ -7,6 +7,7 @@
 
 #include "base/list.h"
 #include "event/loop.h"
+#include "net/search_list.h"
 /* What replaces ares_query in c-ares 1.28 and later is not in 1.18 (Debian 12). */
 #define CARES_NO_DEPRECATED
 #include <ares.h>
@@ -17,9 +18,9 @@ struct dns_channel {
 	ares_channel ares; /* NULL: not open */
 	struct timer timer;
 	struct list sockets;
-	struct ares_options search; /* domains and ndots of the search list */
-	const char *system_file;    /* NULL: the servers were given */
-	struct stat system_stamp;   /* the file's when it was read */
+	struct search_list search;
+	const char *system_file;  /* NULL: the servers were given */
+	struct stat system_stamp; /* the file's when it was read */
 };
 
 #define DNS_SYSTEM_FILE "/etc/resolv.conf"

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 static struct stats stats;
@@ -58,7 +57,7 @@ static int teardown(void **state)
 static void test_the_file_is_read_at_first(void **state)
 {
 	(void)state;
-	assert_int_equal(channel.search.ndomains, 1);
+	assert_int_equal(channel.search.count, 1);
 	assert_string_equal(channel.search.domains[0], "one.test");
 	assert_int_equal(channel.search.ndots, 1);
 }
@@ -68,7 +67,7 @@ static void test_a_changed_file_is_followed(void **state)
 	(void)state;
 	write_file("nameserver 127.0.0.1\nsearch two.test three.test\noptions ndots:3\n");
 	dns_channel_follow_system(&channel);
-	assert_int_equal(channel.search.ndomains, 2);
+	assert_int_equal(channel.search.count, 2);
 	assert_string_equal(channel.search.domains[1], "three.test");
 	assert_int_equal(channel.search.ndots, 3);
 }
@@ -88,7 +87,7 @@ static void test_a_file_that_comes_late_is_followed(void **state)
 	dns_channel_follow_system(&channel);
 	write_file("search late.test\n");
 	dns_channel_follow_system(&channel);
-	assert_int_equal(channel.search.ndomains, 1);
+	assert_int_equal(channel.search.count, 1);
 	assert_string_equal(channel.search.domains[0], "late.test");
 }
 
