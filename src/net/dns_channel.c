@@ -2,7 +2,6 @@
 #include "net/dns_channel.h"
 #include "net/address.h"
 #include <arpa/nameser.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,7 +99,7 @@ static void on_socket_state(void *argument, ares_socket_t fd, int readable, int 
 	ev_io_start(c->loop->ev, &w->io);
 }
 
-/* ---- life --------------------------------------------------------------------------------- */
+/* ---- servers and options ----------------------------------------------------------------------- */
 
 /* As c-ares reads it: comma-separated. NULL: no memory, or *ret_reason says which server is none. */
 static char *join_servers(const char *const *servers, size_t count, const char **ret_reason)
@@ -132,8 +131,9 @@ static int set_servers(struct dns_channel *c, const char *const *servers, size_t
 	return status;
 }
 
-static int open_channel(struct dns_channel *c)
+static int make_ares(struct dns_channel *c, ares_channel *ret)
 {
+	char *path = c->system_file ? strdup(c->system_file) : NULL; /* c-ares takes no const */
 	struct ares_options options = {
 	        .flags = ARES_FLAG_EDNS,
 	        .timeout = FIRST_TRY_MS,
@@ -141,30 +141,78 @@ static int open_channel(struct dns_channel *c)
 	        .ednspsz = UDP_BYTES,
 	        .sock_state_cb = on_socket_state,
 	        .sock_state_cb_data = c,
+	        .resolvconf_path = path,
 	};
-	return ares_init_options(&c->ares, &options,
-	        ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_EDNSPSZ | ARES_OPT_SOCK_STATE_CB |
-	                ARES_OPT_QUERY_CACHE);
+	int mask = ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_EDNSPSZ | ARES_OPT_SOCK_STATE_CB |
+	           ARES_OPT_QUERY_CACHE | (path ? ARES_OPT_RESOLVCONF : 0);
+	int status = c->system_file && !path ? ARES_ENOMEM : ares_init_options(ret, &options, mask);
+	free(path);
+	return status;
 }
 
-bool dns_channel_open(struct dns_channel *c, struct loop *loop, const char *const *servers, size_t server_count,
-        const char **ret_reason)
+/* ---- the system's servers -------------------------------------------------------------------- */
+
+/* What stays the same as long as nobody wrote the file. A file that is not there looks like one of its own. */
+static struct stat stamp_of(const char *path)
 {
-	int mask;
-	*c = (struct dns_channel){.loop = loop};
+	struct stat s;
+	if (stat(path, &s))
+		memset(&s, 0, sizeof s);
+	return s;
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* Makes the channel anew, with what the file says; the one before stays when that fails. */
+static int read_system(struct dns_channel *c)
+{
+	struct stat stamp = stamp_of(c->system_file); /* before it is read: a later change is seen next time */
+	ares_channel ares = NULL;
+	int status = make_ares(c, &ares);
+	if (status != ARES_SUCCESS)
+		return status;
+	if (!search_list_read(&c->search, c->system_file)) {
+		ares_destroy(ares);
+		return ARES_EFILE;
+	}
+	if (c->ares)
+		ares_destroy(c->ares);
+	c->ares = ares;
+	c->system_stamp = stamp;
+	return ARES_SUCCESS;
+}
+
+void dns_channel_follow_system(struct dns_channel *c)
+{
+	if (!c->system_file)
+		return;
+	struct stat stamp = stamp_of(c->system_file);
+	if (!is_same(&stamp, &c->system_stamp) && read_system(c) == ARES_SUCCESS)
+		settle(c);
+}
+
+/* ---- life --------------------------------------------------------------------------------- */
+
+bool dns_channel_open(struct dns_channel *c, struct loop *loop, const char *const *servers, size_t server_count,
+        const char *system_file, const char **ret_reason)
+{
+	*c = (struct dns_channel){.loop = loop, .system_file = server_count == 0 ? system_file : NULL};
 	timer_init(&c->timer, on_timer);
 	list_init(&c->sockets);
+	search_list_init(&c->search);
 	int status = ares_library_init(ARES_LIB_INIT_ALL);
 	if (status != ARES_SUCCESS) {
 		*ret_reason = ares_strerror(status);
 		return false;
 	}
-	status = open_channel(c);
+	status = c->system_file ? read_system(c) : make_ares(c, &c->ares);
 	*ret_reason = ares_strerror(status);
 	if (status == ARES_SUCCESS && server_count > 0)
 		status = set_servers(c, servers, server_count, ret_reason);
-	else if (status == ARES_SUCCESS)
-		*ret_reason = ares_strerror(status = ares_save_options(c->ares, &c->search, &mask));
 	if (status != ARES_SUCCESS)
 		dns_channel_close(c);
 	return status == ARES_SUCCESS;
@@ -178,7 +226,7 @@ void dns_channel_close(struct dns_channel *c)
 	LIST_EACH_SAFE (node, &c->sockets)
 		free_watch(CONTAINER_OF(node, struct socket_watch, node));
 	timer_stop(c->loop, &c->timer);
-	ares_destroy_options(&c->search);
+	search_list_fini(&c->search);
 	ares_library_cleanup();
 }
 

@@ -5,9 +5,9 @@
 
 /* ---- names of the search list --------------------------------------------------------- */
 
-static int count_dots(const char *name)
+static size_t count_dots(const char *name)
 {
-	int dots = 0;
+	size_t dots = 0;
 	for (; *name; name++)
 		dots += *name == '.';
 	return dots;
@@ -19,24 +19,20 @@ static bool ends_with_dot(const char *name)
 	return length > 0 && name[length - 1] == '.';
 }
 
-/* How many names of the search list there are for this one: resolv.conf(5). */
-static int domain_count(const struct dns_question *q)
-{
-	return ends_with_dot(q->name) ? 0 : q->channel->search.ndomains;
-}
-
 /* The `index`th name to ask for: the name itself comes first when it has dots enough, else last. false: there are no
  * more. */
-static bool name_at(const struct dns_question *q, int index, char to[DNS_NAME_BYTES])
+static bool name_at(const struct dns_question *q, size_t index, char to[DNS_NAME_BYTES])
 {
-	int domains = domain_count(q), own = count_dots(q->name) >= q->channel->search.ndots ? 0 : domains, length;
+	const struct search_list *search = &q->channel->search;
+	size_t domains = ends_with_dot(q->name) ? 0 : search->count;
+	size_t own = count_dots(q->name) >= search->ndots ? 0 : domains;
+	int length;
 	if (index > domains)
 		return false;
 	if (index == own)
 		length = snprintf(to, DNS_NAME_BYTES, "%s", q->name);
 	else
-		length = snprintf(
-		        to, DNS_NAME_BYTES, "%s.%s", q->name, q->channel->search.domains[index - (index > own)]);
+		length = snprintf(to, DNS_NAME_BYTES, "%s.%s", q->name, search->domains[index - (index > own)]);
 	return length < DNS_NAME_BYTES;
 }
 

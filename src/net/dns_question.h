@@ -21,7 +21,7 @@ struct dns_question {
 	const char *name;
 	enum dns_type types[DNS_TYPES_AT_ONCE];
 	int type_count;
-	int next_name; /* of the search list */
+	size_t next_name; /* of the search list */
 	int running;
 	int failure; /* ARES_SUCCESS: none */
 	bool has_answer, exists;

@@ -75,6 +75,8 @@ static const char *reason_of(int status)
 	        [RESOLVER_NO_MEMORY] = "no memory",
 	};
 	enum resolver_error error = error_of(status);
+	if (status == ARES_EDESTRUCTION)
+		return "the system's DNS servers changed meanwhile";
 	/* c-ares 1.18 says so of servers that answer SERVFAIL or REFUSED, too. */
 	if (status == ARES_ECONNREFUSED)
 		return "the DNS servers fail or cannot be reached";
@@ -280,6 +282,7 @@ void resolver_start(struct resolver *r, struct lookup *l, const char *name, uint
 {
 	const struct terms terms = {.weight = 1, .port = port};
 	MUST(!lookup_is_running(l));
+	dns_channel_follow_system(&r->channel);
 	list_append(&r->lookups, &l->node);
 	struct search *s = l->search = make_search(r, name);
 	if (!s) {
@@ -311,7 +314,7 @@ struct resolver *resolver_create(
 	r->loop = loop;
 	list_init(&r->searches);
 	list_init(&r->lookups);
-	if (!dns_channel_open(&r->channel, loop, servers, server_count, ret_reason)) {
+	if (!dns_channel_open(&r->channel, loop, servers, server_count, DNS_SYSTEM_FILE, ret_reason)) {
 		free(r);
 		return NULL;
 	}

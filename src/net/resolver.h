@@ -53,7 +53,8 @@ struct lookup {
 
 struct resolver;
 
-/* `servers`: ADDRESS:PORT texts, asked for whole names; none: as /etc/resolv.conf says. NULL: *ret_reason says why. */
+/* `servers`: ADDRESS:PORT texts, asked for whole names; none: as /etc/resolv.conf says, also when it changes. NULL:
+ * *ret_reason says why. */
 struct resolver *resolver_create(
         struct loop *, const char *const *servers, size_t server_count, const char **ret_reason);
 /* Lookups that run end without their callbacks. */

@@ -10,5 +10,6 @@ src_net_libnet_a_SOURCES = \
 	src/net/listener.c src/net/listener.h \
 	src/net/resolver.c src/net/resolver.h \
 	src/net/resolver_servers.c \
+	src/net/search_list.c src/net/search_list.h \
 	src/net/services.c src/net/services.h \
 	src/net/stream.c src/net/stream.h

@@ -19,3 +19,7 @@ check_PROGRAMS += tests/fuzz/fuzz_uri
 tests_fuzz_fuzz_uri_SOURCES = tests/fuzz/fuzz_uri.c tests/fuzz/pieces.h $(FUZZ_DRIVER)
 tests_fuzz_fuzz_uri_LDADD = src/http/libhttp.a src/base/libbase.a $(LLHTTP_LIBS)
 tests_fuzz_fuzz_uri_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+check_PROGRAMS += tests/fuzz/fuzz_dns
+tests_fuzz_fuzz_dns_SOURCES = tests/fuzz/fuzz_dns.c tests/fuzz/pieces.h $(FUZZ_DRIVER)
+tests_fuzz_fuzz_dns_LDADD = src/net/libnet.a src/base/libbase.a $(CARES_LIBS)
+tests_fuzz_fuzz_dns_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)

@@ -5,9 +5,10 @@ NET_DNS_SERVER = tests/unit/net/dns_server.c tests/unit/net/dns_server.h
 NET_STREAMING = tests/unit/net/streaming.c tests/unit/net/streaming.h
 
 check_PROGRAMS += tests/unit/net/test_address tests/unit/net/test_blocks tests/unit/net/test_listener \
-	tests/unit/net/test_dns_message tests/unit/net/test_dns_question tests/unit/net/test_findings \
+	tests/unit/net/test_dns_channel tests/unit/net/test_dns_message tests/unit/net/test_dns_question \
+	tests/unit/net/test_findings \
 	tests/unit/net/test_resolver tests/unit/net/test_resolver_dnsmasq tests/unit/net/test_resolver_life \
-	tests/unit/net/test_resolver_services \
+	tests/unit/net/test_resolver_services tests/unit/net/test_search_list \
 	tests/unit/net/test_stream_in tests/unit/net/test_stream_out
 tests_unit_net_test_address_SOURCES = tests/unit/net/test_address.c
 tests_unit_net_test_address_LDADD = $(NET_TESTS)
@@ -15,6 +16,8 @@ tests_unit_net_test_blocks_SOURCES = tests/unit/net/test_blocks.c
 tests_unit_net_test_blocks_LDADD = $(NET_TESTS)
 tests_unit_net_test_listener_SOURCES = tests/unit/net/test_listener.c
 tests_unit_net_test_listener_LDADD = $(NET_TESTS)
+tests_unit_net_test_dns_channel_SOURCES = tests/unit/net/test_dns_channel.c
+tests_unit_net_test_dns_channel_LDADD = $(NET_RESOLVING_TESTS)
 tests_unit_net_test_dns_message_SOURCES = tests/unit/net/test_dns_message.c $(NET_DNS_SERVER)
 tests_unit_net_test_dns_message_LDADD = $(NET_RESOLVING_TESTS)
 tests_unit_net_test_dns_question_SOURCES = tests/unit/net/test_dns_question.c $(NET_DNS_SERVER)
@@ -29,6 +32,8 @@ tests_unit_net_test_resolver_life_SOURCES = tests/unit/net/test_resolver_life.c 
 tests_unit_net_test_resolver_life_LDADD = $(NET_RESOLVING_TESTS)
 tests_unit_net_test_resolver_services_SOURCES = tests/unit/net/test_resolver_services.c $(NET_RESOLVING)
 tests_unit_net_test_resolver_services_LDADD = $(NET_RESOLVING_TESTS)
+tests_unit_net_test_search_list_SOURCES = tests/unit/net/test_search_list.c
+tests_unit_net_test_search_list_LDADD = $(NET_TESTS)
 tests_unit_net_test_stream_in_SOURCES = tests/unit/net/test_stream_in.c $(NET_STREAMING)
 tests_unit_net_test_stream_in_LDADD = $(NET_TESTS)
 tests_unit_net_test_stream_out_SOURCES = tests/unit/net/test_stream_out.c $(NET_STREAMING)

@@ -9,7 +9,6 @@ static struct stats stats;
 static struct loop loop;
 static struct dns_channel channel;
 static struct dns_question question;
-static char *domains[] = {"one.test", "two.test"};
 static int ended_with;
 
 static void note_end(struct dns_question *q, int status)
@@ -38,21 +37,23 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	channel.search = (struct ares_options){0};
 	dns_channel_close(&channel);
 	dns_server_close();
 	loop_fini(&loop);
 	return 0;
 }
 
-static void use_script(dns_script *script, int ndots)
+static void use_script(dns_script *script, size_t ndots)
 {
 	char text[32];
 	const char *server = text, *reason;
 	snprintf(text, sizeof text, "127.0.0.1:%u", dns_server_open(&loop, false, script));
-	assert_true(dns_channel_open(&channel, &loop, &server, 1, &reason));
-	assert_int_equal(channel.search.ndomains, 0); /* given servers are asked for whole names */
-	channel.search = (struct ares_options){.domains = domains, .ndomains = 2, .ndots = ndots};
+	assert_true(dns_channel_open(&channel, &loop, &server, 1, DNS_SYSTEM_FILE, &reason));
+	assert_int_equal(channel.search.count, 0); /* given servers are asked for whole names */
+	channel.search.domains[0] = "one.test";
+	channel.search.domains[1] = "two.test";
+	channel.search.count = 2;
+	channel.search.ndots = ndots;
 }
 
 /* Returns how it ended. */
