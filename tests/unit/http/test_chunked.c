@@ -197,6 +197,18 @@ static void test_chunked_decode_bounds_extensions(void **state)
 	assert_int_equal(decode_long("", "1;0123456789\r\nx\r\n", 200, "0\r\n\r\n").result, CHUNKED_END);
 }
 
+static void test_chunked_decode_bounds_extensions_that_no_data_pays_for(void **state)
+{
+	(void)state;
+	size_t line = 103; /* bytes of extension in the line below, a byte of data pays for one */
+	char piece[200];
+	snprintf(piece, sizeof piece, "1;%0*d\r\nx\r\n", (int)line, 0);
+	size_t count = CHUNKED_SURPLUS_BYTES / (line - 1);
+	assert_int_equal(decode_long("", piece, count, "0\r\n\r\n").result, CHUNKED_END);
+	assert_int_equal(decode_long("", piece, count + 1, "0\r\n\r\n").result, CHUNKED_REFUSED);
+	assert_int_equal(decode_long("", "4;abc\r\nxxxx\r\n", 1000, "0\r\n\r\n").result, CHUNKED_END);
+}
+
 /* SMG-15 */
 static void test_chunked_decode_refuses_sizes_beyond_the_integer(void **state)
 {
@@ -272,6 +284,7 @@ int main(void)
 	        cmocka_unit_test(test_chunked_decode_refuses_malformed_sizes),
 	        cmocka_unit_test(test_chunked_decode_refuses_line_ends_in_extensions),
 	        cmocka_unit_test(test_chunked_decode_bounds_extensions),
+	        cmocka_unit_test(test_chunked_decode_bounds_extensions_that_no_data_pays_for),
 	        cmocka_unit_test(test_chunked_decode_refuses_sizes_beyond_the_integer),
 	        cmocka_unit_test(test_chunked_decode_refuses_data_longer_than_its_size),
 	        cmocka_unit_test(test_chunked_decode_checks_trailers_and_drops_them),
