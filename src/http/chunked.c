@@ -177,6 +177,11 @@ enum chunked_result chunked_decode(
 	return c->state == ENDED ? CHUNKED_END : CHUNKED_MORE;
 }
 
+uint64_t chunked_due(const struct chunked *c)
+{
+	return c->state == IN_DATA ? c->left : 0;
+}
+
 size_t chunked_begin(char *to, uint64_t size)
 {
 	MUST(size > 0);

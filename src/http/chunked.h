@@ -34,6 +34,9 @@ void chunked_init(struct chunked *);
 enum chunked_result chunked_decode(
         struct chunked *, struct slice *rest, struct slice *ret_data, const char **ret_reason);
 
+/* Bytes of the present chunk that have not come, once its size line is whole; else 0. */
+uint64_t chunked_due(const struct chunked *);
+
 /* Writes "HEX CRLF" for a chunk of that size (size > 0); returns its length, at most 18. */
 size_t chunked_begin(char *to, uint64_t size);
 

@@ -259,6 +259,25 @@ static void test_chunked_decode_bounds_trailers(void **state)
 	assert_int_equal(decode_long("0\r\n", "X:\r\n", CHUNKED_TRAILER_FIELDS + 1, "\r\n").result, CHUNKED_REFUSED);
 }
 
+static void test_chunked_due_tells_a_size_only_when_its_line_is_whole(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *bytes;
+		uint64_t due;
+	} cases[] = {{"", 0}, {"1", 0}, {"10", 0}, {"10;x", 0}, {"10\r", 0}, {"10\r\n", 16}, {"10\r\nabc", 13},
+	        {"3\r\nabc", 0}};
+	for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+		struct chunked c;
+		struct slice rest = slice_of(cases[i].bytes), data;
+		const char *reason;
+		chunked_init(&c);
+		while (chunked_decode(&c, &rest, &data, &reason) == CHUNKED_DATA)
+			continue;
+		assert_int_equal(chunked_due(&c), cases[i].due);
+	}
+}
+
 static void test_chunked_begin_writes_what_decode_reads(void **state)
 {
 	(void)state;
@@ -289,6 +308,7 @@ int main(void)
 	        cmocka_unit_test(test_chunked_decode_refuses_data_longer_than_its_size),
 	        cmocka_unit_test(test_chunked_decode_checks_trailers_and_drops_them),
 	        cmocka_unit_test(test_chunked_decode_bounds_trailers),
+	        cmocka_unit_test(test_chunked_due_tells_a_size_only_when_its_line_is_whole),
 	        cmocka_unit_test(test_chunked_begin_writes_what_decode_reads),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
