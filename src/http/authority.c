@@ -66,16 +66,29 @@ static bool split_literal(struct slice authority, struct slice *ret_host, struct
 	return true;
 }
 
-/* Bytes of a registered name or IPv4 address: unreserved, sub-delims and escapes. */
+/* An escape of no control byte. */
+static bool is_escape(const char *at, const char *end)
+{
+	if (end - at < 3 || *at != '%' || !byte_is(at[1], BYTE_HEX) || !byte_is(at[2], BYTE_HEX))
+		return false;
+	unsigned byte = byte_hex_value(at[1]) << 4 | byte_hex_value(at[2]);
+	return byte >= 0x20 && byte != 0x7f;
+}
+
+/* Bytes of a registered name or IPv4 address: unreserved, sub-delims and escapes. No comma, though it is a sub-delim:
+ * two Host lines that somebody joined to a list have one. */
 static size_t name_length(const char *at, const char *end)
 {
 	const char *start = at;
-	for (;;) {
-		at += byte_run(at, end, BYTE_NAME);
-		if (end - at < 3 || *at != '%' || !byte_is(at[1], BYTE_HEX) || !byte_is(at[2], BYTE_HEX))
-			return (size_t)(at - start);
-		at += 3;
+	while (at < end) {
+		if (byte_is(*at, BYTE_NAME) && *at != ',')
+			at++;
+		else if (is_escape(at, end))
+			at += 3;
+		else
+			break;
 	}
+	return (size_t)(at - start);
 }
 
 bool uri_split_authority(struct slice authority, struct slice *ret_host, struct slice *ret_port)

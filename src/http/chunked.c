@@ -64,6 +64,19 @@ static const char *extension_byte(struct chunked *c, char byte)
 	return NULL;
 }
 
+/* Tiny chunks with long extensions would pass a limit of the body and cost far more than it. A byte of data pays for
+ * one of extensions. */
+static const char *size_line_end(struct chunked *c, char byte)
+{
+	uint64_t surplus = (uint64_t)c->surplus + c->extension;
+	c->surplus = (uint32_t)(surplus > c->left ? surplus - c->left : 0);
+	c->state = c->left ? IN_DATA : AT_TRAILER_START;
+	c->extension = 0;
+	if (byte != '\n')
+		return "CR without LF after a chunk size";
+	return c->surplus > CHUNKED_SURPLUS_BYTES ? "more chunk extensions than data" : NULL;
+}
+
 static const char *size_byte(struct chunked *c, char byte)
 {
 	switch (c->state) {
@@ -76,9 +89,7 @@ static const char *size_byte(struct chunked *c, char byte)
 	case IN_EXTENSION:
 		return extension_byte(c, byte);
 	default: /* AT_SIZE_LF */
-		c->state = c->left ? IN_DATA : AT_TRAILER_START;
-		c->extension = 0;
-		return byte == '\n' ? NULL : "CR without LF after a chunk size";
+		return size_line_end(c, byte);
 	}
 }
 
@@ -164,6 +175,11 @@ enum chunked_result chunked_decode(
 	if (c->state == REFUSED)
 		return CHUNKED_REFUSED;
 	return c->state == ENDED ? CHUNKED_END : CHUNKED_MORE;
+}
+
+uint64_t chunked_due(const struct chunked *c)
+{
+	return c->state == IN_DATA ? c->left : 0;
 }
 
 size_t chunked_begin(char *to, uint64_t size)

@@ -59,6 +59,29 @@ static bool segment_copy(struct path_writer *w, const char **at, const char *end
 	return true;
 }
 
+/* What some take for the border of a segment, or of its name: an escaped slash or backslash, or a parameter. */
+static size_t border_length(const char *at, const char *end)
+{
+	if (at < end && (*at == '/' || *at == ';'))
+		return 1;
+	bool is_escape = end - at >= 3 && (memcmp(at, "%2F", 3) == 0 || memcmp(at, "%5C", 3) == 0);
+	return is_escape ? 3 : 0;
+}
+
+/* Whether a path that is normal else has a ".." that an upstream which unescapes once more, or cuts "..;x" at its
+ * parameter, would follow to where another route decides. */
+static bool has_hidden_dots(struct slice path)
+{
+	const char *at = path.data, *end = at + path.length;
+	while ((at = memmem(at, (size_t)(end - at), "..", 2))) {
+		bool begins = at[-1] == '/' || (at - path.data > 3 && border_length(at - 3, at) == 3);
+		at += 2;
+		if (begins && (at == end || border_length(at, end)))
+			return true;
+	}
+	return false;
+}
+
 bool uri_normalise(struct slice path, char *to, size_t *ret_length)
 {
 	const char *at = path.data, *end = at + path.length;
@@ -77,7 +100,10 @@ bool uri_normalise(struct slice path, char *to, size_t *ret_length)
 		if (w.at > w.segment)
 			*w.at++ = '/';
 	}
-	*ret_length = (size_t)(w.at - w.start);
+	size_t length = (size_t)(w.at - w.start);
+	if (has_hidden_dots((struct slice){to, length}))
+		return false;
+	*ret_length = length;
 	return true;
 }
 
@@ -116,7 +142,7 @@ bool uri_is_normal(struct slice path)
 			return false;
 		}
 	}
-	return true;
+	return !has_hidden_dots(path);
 }
 
 bool uri_decode(struct slice path, char *to, size_t *ret_length)

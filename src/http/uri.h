@@ -7,8 +7,8 @@
 /* Whether uri_normalise would change nothing; then the path can be used as it is. */
 bool uri_is_normal(struct slice path);
 /* Decodes unreserved escapes, keeps the others with upper-case digits, removes dot segments (also encoded ones) and
- * empty segments. `to` has room for path.length bytes. false: bad escape, an encoded NUL, no leading '/', or the path
- * leaves the root: 400. */
+ * empty segments. `to` has room for path.length bytes. false: bad escape, an encoded NUL, no leading '/', the path
+ * leaves the root, or a ".." that only those see who take %2F, %5C or ';' for the end of a segment: 400. */
 bool uri_normalise(struct slice path, char *to, size_t *ret_length);
 /* Decodes all escapes, for looking up files. false: an escape of NUL or of '/', or a bad one (none after normalise). */
 bool uri_decode(struct slice path, char *to, size_t *ret_length);

@@ -175,7 +175,8 @@ static enum mlserve_body take_buffered(struct mlserve_exchange *x, struct slice 
 	if (result == MLSERVE_BODY_DATA)
 		x->body_taken += (int64_t)ret_data->length;
 	/* The size of a chunk tells before its bytes are here. */
-	if (x->body_taken > x->body_limit || (chunked && x->chunked.left > (uint64_t)(x->body_limit - x->body_taken)))
+	if (x->body_taken > x->body_limit ||
+	        (chunked && chunked_due(&x->chunked) > (uint64_t)(x->body_limit - x->body_taken)))
 		return fail(x, 413, "The request body is larger than allowed here.");
 	return result;
 }

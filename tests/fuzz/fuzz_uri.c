@@ -17,6 +17,27 @@ static void expect_normal(struct slice path)
 	}
 }
 
+/* As seen by somebody who decodes %2F and %5C and cuts parameters off: no segment may be "..". */
+static void expect_no_hidden_dots(struct slice path)
+{
+	size_t length = 0, dots = 0;
+	bool is_cut = false;
+	for (size_t at = 0; at <= path.length; at++) {
+		struct slice rest = slice_from(path, at);
+		bool is_escape = slice_starts(rest, SLICE("%2F")) || slice_starts(rest, SLICE("%5C"));
+		if (rest.length == 0 || is_escape || rest.data[0] == '/') {
+			MUST(!(length == 2 && dots == 2));
+			length = dots = 0;
+			is_cut = false;
+			at += is_escape ? 2 : 0;
+			continue;
+		}
+		is_cut = is_cut || rest.data[0] == ';';
+		length += !is_cut;
+		dots += !is_cut && rest.data[0] == '.';
+	}
+}
+
 static void expect_decoded(struct slice path)
 {
 	char *to = piece_copy(path.data, path.length);
@@ -38,6 +59,7 @@ static void check_path(struct slice path)
 	if (is_good) {
 		MUST(length <= path.length);
 		expect_normal(normal);
+		expect_no_hidden_dots(normal);
 		char *twice = piece_copy(once, length);
 		MUST(uri_normalise(normal, twice, &again_length));
 		MUST(slice_equal(normal, (struct slice){twice, again_length}));

@@ -252,7 +252,7 @@ def test_route_and_forwarded_path_are_the_same(forward, ups, path):
 @pytest.mark.parametrize("path, seen", [
     ("/pub/a%2Fb", "/pub/a%2Fb"), ("/pub/a%2fb", "/pub/a%2Fb"), ("/pub/%7Eme", "/pub/~me"), ("/pub/a%20b", "/pub/a%20b"),
     ("/pub/x?a=%2e%2e/&b=//", "/pub/x?a=%2e%2e/&b=//"), ("/pub?", "/pub?"), ("/pub/", "/pub/"), ("/pub", "/pub"),
-    ("/pub/..%2fadm", "/pub/..%2Fadm"), ("/pub/a;b=c", "/pub/a;b=c"), ("/pub/%25", "/pub/%25"), ("/pub/.", "/pub/"),
+    ("/pub/a%2f.b", "/pub/a%2F.b"), ("/pub/a;b=c", "/pub/a;b=c"), ("/pub/%25", "/pub/%25"), ("/pub/.", "/pub/"),
     ("/strip/a", "/a"), ("/strip", "/"), ("/strip/", "/"), ("/strip?q=1", "/?q=1"), ("/strip/a%2Fb?c", "/a%2Fb?c"),
     ("http://t.test/pub/x?y", "/pub/x?y"),
 ])

@@ -197,6 +197,18 @@ static void test_chunked_decode_bounds_extensions(void **state)
 	assert_int_equal(decode_long("", "1;0123456789\r\nx\r\n", 200, "0\r\n\r\n").result, CHUNKED_END);
 }
 
+static void test_chunked_decode_bounds_extensions_that_no_data_pays_for(void **state)
+{
+	(void)state;
+	size_t line = 103; /* bytes of extension in the line below, a byte of data pays for one */
+	char piece[200];
+	snprintf(piece, sizeof piece, "1;%0*d\r\nx\r\n", (int)line, 0);
+	size_t count = CHUNKED_SURPLUS_BYTES / (line - 1);
+	assert_int_equal(decode_long("", piece, count, "0\r\n\r\n").result, CHUNKED_END);
+	assert_int_equal(decode_long("", piece, count + 1, "0\r\n\r\n").result, CHUNKED_REFUSED);
+	assert_int_equal(decode_long("", "4;abc\r\nxxxx\r\n", 1000, "0\r\n\r\n").result, CHUNKED_END);
+}
+
 /* SMG-15 */
 static void test_chunked_decode_refuses_sizes_beyond_the_integer(void **state)
 {
@@ -247,6 +259,25 @@ static void test_chunked_decode_bounds_trailers(void **state)
 	assert_int_equal(decode_long("0\r\n", "X:\r\n", CHUNKED_TRAILER_FIELDS + 1, "\r\n").result, CHUNKED_REFUSED);
 }
 
+static void test_chunked_due_tells_a_size_only_when_its_line_is_whole(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *bytes;
+		uint64_t due;
+	} cases[] = {{"", 0}, {"1", 0}, {"10", 0}, {"10;x", 0}, {"10\r", 0}, {"10\r\n", 16}, {"10\r\nabc", 13},
+	        {"3\r\nabc", 0}};
+	for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+		struct chunked c;
+		struct slice rest = slice_of(cases[i].bytes), data;
+		const char *reason;
+		chunked_init(&c);
+		while (chunked_decode(&c, &rest, &data, &reason) == CHUNKED_DATA)
+			continue;
+		assert_int_equal(chunked_due(&c), cases[i].due);
+	}
+}
+
 static void test_chunked_begin_writes_what_decode_reads(void **state)
 {
 	(void)state;
@@ -272,10 +303,12 @@ int main(void)
 	        cmocka_unit_test(test_chunked_decode_refuses_malformed_sizes),
 	        cmocka_unit_test(test_chunked_decode_refuses_line_ends_in_extensions),
 	        cmocka_unit_test(test_chunked_decode_bounds_extensions),
+	        cmocka_unit_test(test_chunked_decode_bounds_extensions_that_no_data_pays_for),
 	        cmocka_unit_test(test_chunked_decode_refuses_sizes_beyond_the_integer),
 	        cmocka_unit_test(test_chunked_decode_refuses_data_longer_than_its_size),
 	        cmocka_unit_test(test_chunked_decode_checks_trailers_and_drops_them),
 	        cmocka_unit_test(test_chunked_decode_bounds_trailers),
+	        cmocka_unit_test(test_chunked_due_tells_a_size_only_when_its_line_is_whole),
 	        cmocka_unit_test(test_chunked_begin_writes_what_decode_reads),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
