@@ -4,7 +4,8 @@
  * Holds of one exchange what both streams' buffers hold, and nothing else.
  *
  * This file holds the handler and its steps. Bytes go up in proxy_up.c and come down in
- * proxy_down.c; what a failed try leads to is in proxy_try.c.
+ * proxy_down.c; what a failed try leads to is in proxy_try.c; proxy_tunnel.c is what
+ * follows an answer 101.
  */
 #include "base/check.h"
 #include "config/options.h"
@@ -86,6 +87,7 @@ static void serve(struct mlserve_exchange *x)
 	}
 	f->pool = local->pool;
 	f->instance = local->instance;
+	proxy_request_upgrades(exchange_head(x), &f->upgrade);
 	forward_describe(f, &request);
 	if (proxy_request_loops(&request))
 		refuse(x, 508, "The request came back to this server.");
@@ -98,7 +100,9 @@ static void serve(struct mlserve_exchange *x)
 static void on_body(struct mlserve_exchange *x)
 {
 	struct forward *f = mlserve_exchange_state(x);
-	if (f->link && f->head_is_sent)
+	if (f->tunnel.is_open)
+		forward_tunnel(f);
+	else if (f->link && f->head_is_sent)
 		forward_advance(f);
 }
 
@@ -106,13 +110,18 @@ static void on_more(struct mlserve_exchange *x)
 {
 	struct forward *f = mlserve_exchange_state(x);
 	f->client_is_full = false;
-	forward_advance(f);
+	if (f->tunnel.is_open)
+		forward_tunnel(f);
+	else
+		forward_advance(f);
 }
 
 static void on_cancel(struct mlserve_exchange *x)
 {
 	struct forward *f = mlserve_exchange_state(x);
-	if (f->link)
+	if (f->tunnel.is_open)
+		forward_cut_tunnel(f);
+	else if (f->link)
 		link_drop(f->link);
 	f->link = NULL;
 }
@@ -152,6 +161,8 @@ static bool configure(const struct mlserve_settings *s, void **ret_route)
 		return false;
 	}
 	route->upstream = mlserve_setting_text(s, "upstream");
+	route->tunnel_timeout_ns = mlserve_setting_number(s, "tunnel_timeout") * NS_PER_US;
+	route->half_close_timeout_ns = mlserve_setting_number(s, "half_close_timeout") * NS_PER_US;
 	bool fine = read_prefix(s, &route->strip_prefix);
 	fine = read_host(s, &route->upstream_host) && fine;
 	if (fine)

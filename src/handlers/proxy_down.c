@@ -61,7 +61,9 @@ static enum forward_step read_head(struct forward *f)
 	}
 	if (head.status >= 200)
 		return begin_answer(f, &head, length);
-	if (head.status == 101 || head.status < 100)
+	if (head.status == 101)
+		return forward_open_tunnel(f, &head, length);
+	if (head.status < 100)
 		return forward_fail(f, 502, "answered with a status that was not asked for");
 	return pass_interim(f, &head, length);
 }

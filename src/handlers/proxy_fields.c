@@ -122,6 +122,12 @@ static bool speaks_of_client(struct slice name)
 	return name.length == family.length || name.data[family.length] == '-' || name.data[family.length] == '_';
 }
 
+/* Goes with h2c, which is never asked for (RFC 9113 3.1). */
+static bool is_http2_settings(const struct field *f)
+{
+	return f->id == FIELD_OTHER && slice_equal_nocase(f->name, SLICE("http2-settings"));
+}
+
 struct request_filter {
 	const struct proxy_request *request;
 	bool has_nominations;
@@ -131,7 +137,7 @@ static bool is_kept_of_request(const struct field *f, const void *argument)
 {
 	const struct request_filter *filter = argument;
 	const struct proxy_request *r = filter->request;
-	if (request_dropped & UINT32_C(1) << f->id)
+	if (request_dropped & UINT32_C(1) << f->id || is_http2_settings(f))
 		return false;
 	if (f->id == FIELD_OTHER && !r->peer_is_trusted && speaks_of_client(f->name))
 		return false;
@@ -226,6 +232,8 @@ static char *put_framing(char *to, const struct proxy_request *r)
 		to = put(to, SLICE("Transfer-Encoding: chunked\r\n"));
 	else if (r->head->body_length > 0 || r->head->fields.seen & BIT(CONTENT_LENGTH))
 		to += sprintf(to, "Content-Length: %" PRId64 "\r\n", r->head->body_length);
+	if (r->upgrade.length)
+		return put_line(put(to, SLICE("Connection: Upgrade\r\n")), SLICE("Upgrade: "), r->upgrade);
 	return r->closes ? put(to, SLICE("Connection: close\r\n")) : to;
 }
 

@@ -4,6 +4,7 @@
 #define HANDLERS_PROXY_FORWARD_H
 
 #include "handlers/proxy_fields.h"
+#include "http/websocket.h"
 #include "mlserve/handler.h"
 #include "upstream/pool.h"
 
@@ -16,6 +17,7 @@ struct proxy_route {
 	const char *upstream;
 	struct slice strip_prefix; /* without a trailing '/'; empty: none */
 	struct slice upstream_host;
+	int64_t tunnel_timeout_ns, half_close_timeout_ns;
 };
 
 /* Of one route in one loop; filled by its first exchange. */
@@ -30,12 +32,27 @@ enum upload {
 	UPLOAD_STOPPED, /* the upstream takes no more */
 };
 
+/* After an answer 101. "Up" is what the client sends, "down" what the upstream does. */
+struct tunnel {
+	bool is_open, is_websocket;
+	bool client_has_ended;
+	bool up_is_over;              /* all of it is sent, or the upstream takes no more */
+	bool down_is_over;            /* the upstream has ended */
+	bool is_deaf;                 /* the client was told to go; what the upstream still says is dropped */
+	struct slice goodbye;         /* what is left to tell */
+	struct websocket_frame frame; /* of what went down */
+	uint64_t moved;               /* bytes and ends that came from both sides, when the deadline was set */
+	uint64_t taken;               /* by the peers' systems, if one was full then */
+};
+
 struct forward {
 	struct mlserve_exchange *exchange;
 	const struct proxy_route *route;
 	struct pool *pool;
 	struct link *link; /* NULL: none */
 	struct slice instance;
+	struct slice upgrade; /* the protocol asked for; until the tunnel opens */
+	struct tunnel tunnel;
 
 	uint16_t tried[FORWARD_TRIES]; /* in this round over the servers, the present one last */
 	size_t tried_count;
@@ -78,6 +95,8 @@ bool forward_upstream_reads_on(struct forward *);
 enum forward_step forward_send_head(struct forward *);
 /* Moves what there is of the body. Never FORWARD_GOES_ON. */
 enum forward_step forward_upload(struct forward *);
+/* Puts f->piece into the stream; false: the socket is full. */
+bool forward_send_piece(struct forward *);
 /* The upstream takes no more of the request; an answer may be there all the same (RFC 9112 9.5). */
 void forward_stop_upload(struct forward *);
 
@@ -85,6 +104,15 @@ void forward_stop_upload(struct forward *);
 
 /* Moves what there is of the answer. Never FORWARD_GOES_ON. */
 enum forward_step forward_download(struct forward *);
+
+/* ---- proxy_tunnel.c -------------------------------------------------------------------------- */
+
+/* An answer 101 came: passes it on if it was asked for; the connections are one tunnel then. FORWARD_ENDED. */
+enum forward_step forward_open_tunnel(struct forward *, struct response_head *, size_t length);
+/* Moves what there is, both ways. */
+void forward_tunnel(struct forward *);
+/* Ends the tunnel so that the upstream does not take it for its client's end. */
+void forward_cut_tunnel(struct forward *);
 
 /* ---- proxy_try.c ----------------------------------------------------------------------------- */
 

@@ -46,8 +46,7 @@ static bool begin_chunk(struct forward *f)
 	return add(&f->link->stream, (struct slice){line, length});
 }
 
-/* false: the socket is full. */
-static bool send_piece(struct forward *f)
+bool forward_send_piece(struct forward *f)
 {
 	struct stream *s = &f->link->stream;
 	while (f->piece.length) {
@@ -93,7 +92,7 @@ static enum forward_step pump_up(struct forward *f)
 			if (is_chunked(f) && !begin_chunk(f))
 				return forward_fail_memory(f);
 		}
-		if (!send_piece(f))
+		if (!forward_send_piece(f))
 			return FORWARD_WAITS;
 		if (is_chunked(f) && !add(s, SLICE("\r\n")))
 			return forward_fail_memory(f);
@@ -119,6 +118,7 @@ enum forward_step forward_send_head(struct forward *f)
 	struct mlserve_exchange *x = f->exchange;
 	struct proxy_request request;
 	forward_describe(f, &request);
+	request.upgrade = f->upgrade;
 	char *to = stream_reserve(&f->link->stream, proxy_request_room(&request));
 	if (!to)
 		return forward_fail_memory(f);

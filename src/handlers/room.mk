@@ -11,7 +11,9 @@ src_handlers_libhandlers_a_SOURCES = \
 	src/handlers/proxy_down.c \
 	src/handlers/proxy_fields.c src/handlers/proxy_fields.h \
 	src/handlers/proxy_try.c \
+	src/handlers/proxy_tunnel.c \
 	src/handlers/proxy_up.c \
+	src/handlers/proxy_upgrade.c \
 	src/handlers/redirect.c \
 	src/handlers/respond.c \
 	src/handlers/stall.c src/handlers/stall.h src/handlers/syscalls.def \

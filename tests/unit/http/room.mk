@@ -37,3 +37,6 @@ tests_unit_http_test_status_LDADD = src/http/libhttp.a src/base/libbase.a $(LLHT
 check_PROGRAMS += tests/unit/http/test_uri
 tests_unit_http_test_uri_SOURCES = tests/unit/http/test_uri.c tests/unit/http/pieces.h
 tests_unit_http_test_uri_LDADD = src/http/libhttp.a src/base/libbase.a $(LLHTTP_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += tests/unit/http/test_websocket
+tests_unit_http_test_websocket_SOURCES = tests/unit/http/test_websocket.c tests/unit/http/pieces.h
+tests_unit_http_test_websocket_LDADD = src/http/libhttp.a src/base/libbase.a $(LLHTTP_LIBS) $(CMOCKA_LIBS)
