@@ -87,6 +87,7 @@ static void serve(struct mlserve_exchange *x)
 	}
 	f->pool = local->pool;
 	f->instance = local->instance;
+	exchange_keep_trailers(x);
 	proxy_request_upgrades(exchange_head(x), &f->upgrade);
 	forward_describe(f, &request);
 	if (proxy_request_loops(&request))

@@ -24,6 +24,7 @@ static enum forward_step begin_answer(struct forward *f, struct response_head *h
 	/* An early answer: how much of the upload the upstream will still take is not known (RFC 9112 9.5). */
 	exchange_may_leave_body(f->exchange);
 	mlserve_answer_begin(f->exchange, head->status, announced_length(f, head));
+	f->drops_trailers = proxy_nominates(&head->fields);
 	mlserve_answer_fields(f->exchange, proxy_answer_lines(head));
 	f->has_begun = true;
 	/* The server has decided, and does not want the rest: a successful answer may still be made from it. */
@@ -70,11 +71,17 @@ static enum forward_step read_head(struct forward *f)
 
 static enum forward_step finish(struct forward *f)
 {
+	struct link *link = f->link;
+	struct slice trailers = SLICE_NONE;
 	if (f->upload == UPLOAD_GOES_ON)
-		f->link->reusable = false;
-	link_release(f->link);
+		link->reusable = false;
+	if (!f->drops_trailers && link->trailers.length) {
+		trailers.data = link->trailers.lines;
+		trailers.length = proxy_trailers_write(trailers_lines(&link->trailers), NULL, link->trailers.lines);
+	}
 	f->link = NULL;
-	mlserve_answer_end(f->exchange);
+	mlserve_answer_end_with(f->exchange, trailers);
+	link_release(link);
 	return FORWARD_ENDED;
 }
 

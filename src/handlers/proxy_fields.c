@@ -19,8 +19,7 @@ static const uint32_t answer_dropped = BIT(CONNECTION) | BIT(CONTENT_LENGTH) | B
 
 /* ---- fields named by Connection ---------------------------------------------------------- */
 
-/* Whether Connection has members that could name fields of this head. */
-static bool has_nominations(const struct fields *fields)
+bool proxy_nominates(const struct fields *fields)
 {
 	static const struct slice harmless[] = {{"keep-alive", 10}, {"close", 5}};
 	struct slice value;
@@ -253,7 +252,7 @@ bool proxy_request_loops(const struct proxy_request *r)
 
 bool proxy_request_is_absurd(const struct proxy_request *r)
 {
-	return has_nominations(&r->head->fields) && count_nominations(&r->head->fields) > NOMINATED_MEMBERS;
+	return proxy_nominates(&r->head->fields) && count_nominations(&r->head->fields) > NOMINATED_MEMBERS;
 }
 
 size_t proxy_request_room(const struct proxy_request *r)
@@ -270,7 +269,7 @@ size_t proxy_request_room(const struct proxy_request *r)
 
 size_t proxy_request_write(const struct proxy_request *r, char *start)
 {
-	struct request_filter filter = {r, has_nominations(&r->head->fields)};
+	struct request_filter filter = {r, proxy_nominates(&r->head->fields)};
 	char *to = put(put(start, r->head->method_text), SLICE(" "));
 	to = put(to, r->path);
 	if (r->head->query.data)
@@ -301,7 +300,7 @@ struct slice proxy_answer_lines(struct response_head *head)
 {
 	if (head->fields.count == 0)
 		return SLICE_NONE;
-	if (has_nominations(&head->fields) && count_nominations(&head->fields) <= NOMINATED_MEMBERS)
+	if (proxy_nominates(&head->fields) && count_nominations(&head->fields) <= NOMINATED_MEMBERS)
 		mark_nominated(&head->fields);
 	/* The bytes are the parser's input, which its owner lets us change. */
 	char *start = (char *)(uintptr_t)head->fields.items[0].name.data;

@@ -42,4 +42,10 @@ bool proxy_answer_upgrades(const struct response_head *, struct slice protocol);
  * fields must not be used afterwards. */
 struct slice proxy_answer_lines(struct response_head *);
 
+/* Whether Connection names fields of this head, or may. */
+bool proxy_nominates(const struct fields *);
+/* Copies the lines of a trailer section that may go on to `to`, which may be where they stand; returns their length.
+ * `head`: fields of the same message, for what its Connection names; NULL: names nothing. */
+size_t proxy_trailers_write(struct slice lines, const struct fields *head, char *to);
+
 #endif

@@ -70,6 +70,7 @@ struct forward {
 	bool has_begun;      /* the final answer */
 	bool body_has_begun; /* the client has the head whole */
 	bool client_is_full;
+	bool drops_trailers; /* of the answer: its Connection named fields, and is gone when they come */
 	unsigned interim_count;
 	size_t interim_bytes;
 	int64_t head_deadline_ns; /* 0: not set */

@@ -60,6 +60,21 @@ bool forward_send_piece(struct forward *f)
 	return true;
 }
 
+/* The end of a chunked body, with what came behind it. */
+static bool add_last_chunk(struct forward *f)
+{
+	static const size_t around = sizeof("0\r\n\r\n") - 1;
+	struct slice trailers = exchange_trailers(f->exchange);
+	char *to = stream_reserve(&f->link->stream, trailers.length + around);
+	if (!to)
+		return false;
+	memcpy(to, "0\r\n", 3);
+	size_t length = proxy_trailers_write(trailers, &exchange_head(f->exchange)->fields, to + 3);
+	memcpy(to + 3 + length, "\r\n", 2);
+	stream_commit(&f->link->stream, length + around);
+	return true;
+}
+
 void forward_stop_upload(struct forward *f)
 {
 	f->upload = UPLOAD_STOPPED;
@@ -86,8 +101,7 @@ static enum forward_step pump_up(struct forward *f)
 				return forward_fail_client(f);
 			if (result == MLSERVE_BODY_END) {
 				f->upload = UPLOAD_DONE;
-				return !is_chunked(f) || add(s, SLICE("0\r\n\r\n")) ? FORWARD_WAITS
-				                                                    : forward_fail_memory(f);
+				return !is_chunked(f) || add_last_chunk(f) ? FORWARD_WAITS : forward_fail_memory(f);
 			}
 			if (is_chunked(f) && !begin_chunk(f))
 				return forward_fail_memory(f);

@@ -95,6 +95,7 @@ void exchange_free(struct mlserve_exchange *x)
 	struct context *c = x->context;
 	exchange_stop_waiting(x);
 	arena_fini(&x->arena);
+	trailers_fini(&x->trailers);
 	exchange_count(x, false);
 	if (x->head.fields.items)
 		context_give_fields(c, x->head.fields.items);

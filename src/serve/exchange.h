@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "http/chunked.h"
 #include "http/message.h"
+#include "http/trailers.h"
 #include "net/stream.h"
 #include "serve/context.h"
 #include <stddef.h>
@@ -49,9 +50,10 @@ struct mlserve_exchange {
 	int64_t body_taken, body_limit;
 	size_t body_lent; /* in a tunnel: bytes given out by the last mlserve_request_body, still in the stream */
 	struct chunked chunked;
-	bool counted;     /* among active_requests */
-	bool served;      /* the handler knows this exchange */
-	bool body_unsure; /* the handler may stop reading the body, see exchange_may_leave_body */
+	struct trailers trailers; /* of the body that was taken, see exchange_keep_trailers */
+	bool counted;             /* among active_requests */
+	bool served;              /* the handler knows this exchange */
+	bool body_unsure;         /* the handler may stop reading the body, see exchange_may_leave_body */
 	bool body_ended, body_wanted, body_failed, continue_due;
 	bool tunnel, drain_is_told;
 	unsigned body_status; /* why it failed: 400, 408, 413 */
@@ -118,6 +120,16 @@ bool exchange_is_secure(const struct mlserve_exchange *);
 uint64_t exchange_number(const struct mlserve_exchange *);
 /* The request id (made on first use), REQUEST_ID_BYTES. */
 struct slice exchange_request_id(struct mlserve_exchange *);
+/* Before the body is read: its trailers are to be kept, for exchange_trailers once MLSERVE_BODY_END was told. They must
+ * never be taken for fields of the head (RFC 9110 6.5.1). */
+static inline void exchange_keep_trailers(struct mlserve_exchange *x)
+{
+	x->chunked.gives_trailers = true;
+}
+static inline struct slice exchange_trailers(const struct mlserve_exchange *x)
+{
+	return trailers_lines(&x->trailers);
+}
 /* Before the answer begins: what is left of the request body may never be read, so the connection cannot be promised to
  * go on unless that is short. */
 static inline void exchange_may_leave_body(struct mlserve_exchange *x)

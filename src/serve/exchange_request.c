@@ -134,18 +134,24 @@ static enum mlserve_body take_raw(struct mlserve_exchange *x, struct slice *ret_
 
 static enum mlserve_body take_chunked(struct mlserve_exchange *x, struct slice *ret_data)
 {
-	struct slice bytes = stream_bytes(x->stream), rest = bytes;
+	struct slice bytes = stream_bytes(x->stream), rest = bytes, data = SLICE_NONE;
 	const char *reason = NULL;
-	enum chunked_result result = chunked_decode(&x->chunked, &rest, ret_data, &reason);
+	enum chunked_result result;
+	do
+		result = chunked_decode(&x->chunked, &rest, &data, &reason);
+	while (result == CHUNKED_TRAILERS && trailers_add(&x->trailers, data));
 	stream_consume(x->stream, bytes.length - rest.length);
 	switch (result) {
 	case CHUNKED_DATA:
+		*ret_data = data;
 		return MLSERVE_BODY_DATA;
 	case CHUNKED_MORE:
 		return MLSERVE_BODY_WAIT;
 	case CHUNKED_END:
 		x->body_ended = true;
 		return MLSERVE_BODY_END;
+	case CHUNKED_TRAILERS:
+		return fail(x, 503, "The server is short of memory.");
 	default:
 		return fail(x, 400, reason);
 	}

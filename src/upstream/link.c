@@ -157,6 +157,7 @@ enum link_result link_connected(struct link *l)
 static void end_exchange(struct link *l)
 {
 	task_cancel(&l->again);
+	trailers_fini(&l->trailers);
 	l->owner = NULL;
 	atomic_fetch_sub_explicit(&server_of(l)->active, 1, memory_order_relaxed);
 }
