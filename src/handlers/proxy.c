@@ -164,6 +164,8 @@ static bool configure(const struct mlserve_settings *s, void **ret_route)
 	route->upstream = mlserve_setting_text(s, "upstream");
 	route->tunnel_timeout_ns = mlserve_setting_number(s, "tunnel_timeout") * NS_PER_US;
 	route->half_close_timeout_ns = mlserve_setting_number(s, "half_close_timeout") * NS_PER_US;
+	route->rewrites_location = mlserve_setting_number(s, "rewrite_location");
+	route->rewrites_cookie_path = mlserve_setting_number(s, "rewrite_cookie_path");
 	bool fine = read_prefix(s, &route->strip_prefix);
 	fine = read_host(s, &route->upstream_host) && fine;
 	if (fine)

@@ -293,7 +293,7 @@ static void mark_nominated(struct fields *fields)
 {
 	for (size_t i = 0; i < fields->count; i++)
 		if (fields->items[i].id == FIELD_OTHER && is_nominated(fields, &fields->items[i]))
-			fields->items[i].id = FIELD_KEEP_ALIVE; /* goes the way of such fields */
+			proxy_answer_drop(&fields->items[i]);
 }
 
 struct slice proxy_answer_lines(struct response_head *head)

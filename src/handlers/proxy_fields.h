@@ -38,6 +38,11 @@ bool proxy_request_upgrades(const struct request_head *, struct slice *ret_proto
 /* Whether an answer 101 switches to that protocol. */
 bool proxy_answer_upgrades(const struct response_head *, struct slice protocol);
 
+/* This line does not go on. */
+static inline void proxy_answer_drop(struct field *f)
+{
+	f->id = FIELD_KEEP_ALIVE; /* goes the way of such fields */
+}
 /* Moves the lines that go on to the client together, within the bytes that were parsed, and returns them. The head's
  * fields must not be used afterwards. */
 struct slice proxy_answer_lines(struct response_head *);

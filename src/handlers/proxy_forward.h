@@ -18,6 +18,7 @@ struct proxy_route {
 	struct slice strip_prefix; /* without a trailing '/'; empty: none */
 	struct slice upstream_host;
 	int64_t tunnel_timeout_ns, half_close_timeout_ns;
+	bool rewrites_location, rewrites_cookie_path;
 };
 
 /* Of one route in one loop; filled by its first exchange. */

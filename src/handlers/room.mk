@@ -10,6 +10,7 @@ src_handlers_libhandlers_a_SOURCES = \
 	src/handlers/proxy.c src/handlers/proxy_forward.h \
 	src/handlers/proxy_down.c \
 	src/handlers/proxy_fields.c src/handlers/proxy_fields.h \
+	src/handlers/proxy_rewrite.c src/handlers/proxy_rewrite.h \
 	src/handlers/proxy_trailers.c \
 	src/handlers/proxy_try.c \
 	src/handlers/proxy_tunnel.c \
