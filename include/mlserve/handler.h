@@ -128,7 +128,7 @@ MLSERVE_API unsigned mlserve_exchange_loop(const struct mlserve_exchange *); /* 
 /* Zeroed memory until the exchange ends; NULL when memory is short. */
 MLSERVE_API void *mlserve_exchange_alloc(struct mlserve_exchange *, size_t bytes);
 
-/* ---- the request: slices live until the exchange ends --------------------------- */
+/* ---- the request: slices live until the exchange ends or becomes a tunnel -------- */
 
 MLSERVE_API struct mlserve_slice mlserve_request_method(const struct mlserve_exchange *);
 MLSERVE_API struct mlserve_slice mlserve_request_target(const struct mlserve_exchange *); /* as received */
@@ -200,9 +200,13 @@ MLSERVE_API void mlserve_answer_whole(
 /* The server's error page for a status of 400..599 (JSON or HTML by Accept, with a request id), and ends the exchange.
  * `fields`: more preformatted field lines, may be empty. */
 MLSERVE_API void mlserve_answer_error(struct mlserve_exchange *, unsigned status, struct mlserve_slice fields);
-/* After fields given by mlserve_answer_begin(x, 101, 0): both directions become raw bytes; mlserve_request_body and
- * mlserve_answer_write carry them. */
+/* After mlserve_answer_begin(x, 101, 0) and its fields (Upgrade among them; Connection is the server's), for a request
+ * without a body left to read: both directions become raw bytes; mlserve_request_body and mlserve_answer_write carry
+ * them. MLSERVE_BODY_END says that the client has ended its side. No timeout of the listener applies any more. What the
+ * server knows of the request is given up: its slices are gone. more() is also called once when the server drains. */
 MLSERVE_API void mlserve_answer_tunnel(struct mlserve_exchange *);
+/* The server is ending: what goes on will be cut after shutdown_timeout. */
+MLSERVE_API bool mlserve_exchange_drains(const struct mlserve_exchange *);
 
 /* ---- later ----------------------------------------------------------------------- */
 

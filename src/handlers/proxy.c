@@ -4,7 +4,8 @@
  * Holds of one exchange what both streams' buffers hold, and nothing else.
  *
  * This file holds the handler and its steps. Bytes go up in proxy_up.c and come down in
- * proxy_down.c; what a failed try leads to is in proxy_try.c.
+ * proxy_down.c; what a failed try leads to is in proxy_try.c; proxy_tunnel.c is what
+ * follows an answer 101.
  */
 #include "base/check.h"
 #include "config/options.h"
@@ -92,6 +93,8 @@ static void serve(struct mlserve_exchange *x)
 	}
 	f->pool = local->pools[upstream];
 	f->instance = local->instance;
+	exchange_keep_trailers(x);
+	proxy_request_upgrades(exchange_head(x), &f->upgrade);
 	forward_describe(f, &request);
 	if (proxy_request_loops(&request))
 		refuse(x, 508, "The request came back to this server.");
@@ -104,7 +107,9 @@ static void serve(struct mlserve_exchange *x)
 static void on_body(struct mlserve_exchange *x)
 {
 	struct forward *f = mlserve_exchange_state(x);
-	if (f->link && f->head_is_sent)
+	if (f->tunnel.is_open)
+		forward_tunnel(f);
+	else if (f->link && f->head_is_sent)
 		forward_advance(f);
 }
 
@@ -112,7 +117,10 @@ static void on_more(struct mlserve_exchange *x)
 {
 	struct forward *f = mlserve_exchange_state(x);
 	f->client_is_full = false;
-	forward_advance(f);
+	if (f->tunnel.is_open)
+		forward_tunnel(f);
+	else
+		forward_advance(f);
 }
 
 static void on_cancel(struct mlserve_exchange *x)
@@ -173,6 +181,10 @@ static bool configure(const struct mlserve_settings *s, void **ret_route)
 		return false;
 	}
 	bool fine = proxy_split_read(s, &route->split);
+	route->tunnel_timeout_ns = mlserve_setting_number(s, "tunnel_timeout") * NS_PER_US;
+	route->half_close_timeout_ns = mlserve_setting_number(s, "half_close_timeout") * NS_PER_US;
+	route->rewrites_location = mlserve_setting_number(s, "rewrite_location");
+	route->rewrites_cookie_path = mlserve_setting_number(s, "rewrite_cookie_path");
 	fine = read_prefix(s, &route->strip_prefix) && fine;
 	fine = read_rewrite(s, &route->rewrite) && fine;
 	fine = read_host(s, &route->upstream_host) && fine;

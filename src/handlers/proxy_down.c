@@ -1,5 +1,7 @@
 /* The answer on its way down: interim heads, the head, then the body, as far as the client takes it. */
 #include "handlers/proxy_forward.h"
+#include "handlers/proxy_rewrite.h"
+#include "http/uri.h"
 #include "serve/exchange.h"
 
 enum {
@@ -27,11 +29,74 @@ static void send_cookie(struct forward *f)
 	mlserve_answer_fields(f->exchange, (struct slice){line, length});
 }
 
+static bool is_http_scheme(struct slice s)
+{
+	return slice_equal(s, SLICE("http")) || slice_equal(s, SLICE("https"));
+}
+
+/* As the client asked, or the trusted proxy before us was asked. */
+static struct proxy_view view_of(const struct forward *f)
+{
+	struct proxy_request request;
+	forward_describe(f, &request);
+	struct proxy_view view = {.prefix = f->route->strip_prefix,
+	        .sent_host = request.host,
+	        .scheme = request.is_secure ? SLICE("https") : SLICE("http"),
+	        .host = request.head->host};
+	const struct fields *fields = &request.head->fields;
+	struct slice given, name, port;
+	if (!request.peer_is_trusted)
+		return view;
+	if (fields_find(fields, FIELD_X_FORWARDED_PROTO, &given) && is_http_scheme(given))
+		view.scheme = given;
+	if (fields_find(fields, FIELD_X_FORWARDED_HOST, &given) && uri_split_authority(given, &name, &port))
+		view.host = given;
+	return view;
+}
+
+/* The value in new memory, or the old one when it stays or memory is short. */
+static struct slice rewrite(struct forward *f, const struct proxy_view *view, const struct field *field, bool is_cookie)
+{
+	size_t room =
+	        is_cookie ? proxy_cookie_room(view, field->value) : proxy_location_room(view, field->value.length);
+	char *to = mlserve_exchange_alloc(f->exchange, room + 1);
+	if (!to)
+		return field->value;
+	size_t length =
+	        is_cookie ? proxy_cookie_write(view, field->value, to) : proxy_location_write(view, field->value, to);
+	return length ? (struct slice){to, length} : field->value;
+}
+
+/* A line that grows has no room where it stands: it is written apart. All cookies are, so that they keep their order.
+ */
+static void put_rewritten(struct forward *f, struct response_head *head)
+{
+	struct proxy_view view = view_of(f);
+	for (size_t i = 0; i < head->fields.count; i++) {
+		struct field *field = &head->fields.items[i];
+		const char *name = field->id == FIELD_LOCATION ? "Location" : NULL;
+		if (field->id == FIELD_OTHER && slice_equal_nocase(field->name, SLICE("content-location")))
+			name = "Content-Location";
+		bool is_cookie = field->id == FIELD_OTHER && slice_equal_nocase(field->name, SLICE("set-cookie"));
+		if (is_cookie)
+			name = "Set-Cookie";
+		if (!name || !(is_cookie ? f->route->rewrites_cookie_path : f->route->rewrites_location))
+			continue;
+		if (fields_have_member(&head->fields, FIELD_CONNECTION, field->name))
+			continue;
+		mlserve_answer_field(f->exchange, name, rewrite(f, &view, field, is_cookie));
+		proxy_answer_drop(field);
+	}
+}
+
 static enum forward_step begin_answer(struct forward *f, struct response_head *head, size_t length)
 {
 	/* An early answer: how much of the upload the upstream will still take is not known (RFC 9112 9.5). */
 	exchange_may_leave_body(f->exchange);
 	mlserve_answer_begin(f->exchange, head->status, announced_length(f, head));
+	f->drops_trailers = proxy_nominates(&head->fields);
+	if (f->route->rewrites_location || f->route->rewrites_cookie_path)
+		put_rewritten(f, head);
 	mlserve_answer_fields(f->exchange, proxy_answer_lines(head));
 	if (f->pool->group->sticky_cookie && !f->is_guest && !(f->key.has_sticky && f->key.sticky == f->server->id))
 		send_cookie(f);
@@ -72,18 +137,26 @@ static enum forward_step read_head(struct forward *f)
 	}
 	if (head.status >= 200)
 		return begin_answer(f, &head, length);
-	if (head.status == 101 || head.status < 100)
+	if (head.status == 101)
+		return forward_open_tunnel(f, &head, length);
+	if (head.status < 100)
 		return forward_fail(f, 502, "answered with a status that was not asked for");
 	return pass_interim(f, &head, length);
 }
 
 static enum forward_step finish(struct forward *f)
 {
+	struct link *link = f->link;
+	struct slice trailers = SLICE_NONE;
 	if (f->upload == UPLOAD_GOES_ON)
-		f->link->reusable = false;
-	link_release(f->link);
+		link->reusable = false;
+	if (!f->drops_trailers && link->trailers.length) {
+		trailers.data = link->trailers.lines;
+		trailers.length = proxy_trailers_write(trailers_lines(&link->trailers), NULL, link->trailers.lines);
+	}
 	f->link = NULL;
-	mlserve_answer_end(f->exchange);
+	mlserve_answer_end_with(f->exchange, trailers);
+	link_release(link);
 	return FORWARD_ENDED;
 }
 

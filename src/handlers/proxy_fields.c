@@ -19,8 +19,7 @@ static const uint32_t answer_dropped = BIT(CONNECTION) | BIT(CONTENT_LENGTH) | B
 
 /* ---- fields named by Connection ---------------------------------------------------------- */
 
-/* Whether Connection has members that could name fields of this head. */
-static bool has_nominations(const struct fields *fields)
+bool proxy_nominates(const struct fields *fields)
 {
 	static const struct slice harmless[] = {{"keep-alive", 10}, {"close", 5}};
 	struct slice value;
@@ -122,6 +121,12 @@ static bool speaks_of_client(struct slice name)
 	return name.length == family.length || name.data[family.length] == '-' || name.data[family.length] == '_';
 }
 
+/* Goes with h2c, which is never asked for (RFC 9113 3.1). */
+static bool is_http2_settings(const struct field *f)
+{
+	return f->id == FIELD_OTHER && slice_equal_nocase(f->name, SLICE("http2-settings"));
+}
+
 struct request_filter {
 	const struct proxy_request *request;
 	bool has_nominations;
@@ -131,7 +136,7 @@ static bool is_kept_of_request(const struct field *f, const void *argument)
 {
 	const struct request_filter *filter = argument;
 	const struct proxy_request *r = filter->request;
-	if (request_dropped & UINT32_C(1) << f->id)
+	if (request_dropped & UINT32_C(1) << f->id || is_http2_settings(f))
 		return false;
 	if (f->id == FIELD_OTHER && !r->peer_is_trusted && speaks_of_client(f->name))
 		return false;
@@ -226,6 +231,8 @@ static char *put_framing(char *to, const struct proxy_request *r)
 		to = put(to, SLICE("Transfer-Encoding: chunked\r\n"));
 	else if (r->head->body_length > 0 || r->head->fields.seen & BIT(CONTENT_LENGTH))
 		to += sprintf(to, "Content-Length: %" PRId64 "\r\n", r->head->body_length);
+	if (r->upgrade.length)
+		return put_line(put(to, SLICE("Connection: Upgrade\r\n")), SLICE("Upgrade: "), r->upgrade);
 	return r->closes ? put(to, SLICE("Connection: close\r\n")) : to;
 }
 
@@ -245,7 +252,7 @@ bool proxy_request_loops(const struct proxy_request *r)
 
 bool proxy_request_is_absurd(const struct proxy_request *r)
 {
-	return has_nominations(&r->head->fields) && count_nominations(&r->head->fields) > NOMINATED_MEMBERS;
+	return proxy_nominates(&r->head->fields) && count_nominations(&r->head->fields) > NOMINATED_MEMBERS;
 }
 
 size_t proxy_request_room(const struct proxy_request *r)
@@ -262,7 +269,7 @@ size_t proxy_request_room(const struct proxy_request *r)
 
 size_t proxy_request_write(const struct proxy_request *r, char *start)
 {
-	struct request_filter filter = {r, has_nominations(&r->head->fields)};
+	struct request_filter filter = {r, proxy_nominates(&r->head->fields)};
 	char *to = put(put(start, r->head->method_text), SLICE(" "));
 	to = put(to, r->path);
 	if (r->head->query.data)
@@ -286,14 +293,14 @@ static void mark_nominated(struct fields *fields)
 {
 	for (size_t i = 0; i < fields->count; i++)
 		if (fields->items[i].id == FIELD_OTHER && is_nominated(fields, &fields->items[i]))
-			fields->items[i].id = FIELD_KEEP_ALIVE; /* goes the way of such fields */
+			proxy_answer_drop(&fields->items[i]);
 }
 
 struct slice proxy_answer_lines(struct response_head *head)
 {
 	if (head->fields.count == 0)
 		return SLICE_NONE;
-	if (has_nominations(&head->fields) && count_nominations(&head->fields) <= NOMINATED_MEMBERS)
+	if (proxy_nominates(&head->fields) && count_nominations(&head->fields) <= NOMINATED_MEMBERS)
 		mark_nominated(&head->fields);
 	/* The bytes are the parser's input, which its owner lets us change. */
 	char *start = (char *)(uintptr_t)head->fields.items[0].name.data;

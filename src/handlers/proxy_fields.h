@@ -20,6 +20,7 @@ struct proxy_request {
 	bool peer_is_trusted, is_secure;
 	struct slice instance; /* for Via */
 	bool closes;           /* no further request follows on the connection */
+	struct slice upgrade;  /* the protocol that is asked for; empty: none */
 };
 
 /* The request has been here before (RFC 9110 7.6.3). */
@@ -31,8 +32,25 @@ size_t proxy_request_room(const struct proxy_request *);
 /* Writes the whole head, blank line included; returns its length. */
 size_t proxy_request_write(const struct proxy_request *, char *to);
 
+/* Whether the request asks for a protocol that may be passed on, and which (RFC 9110 7.8): just one, in a GET of
+ * HTTP/1.1 without a body, and none that carries HTTP. Otherwise Upgrade is a field of one hop that stays behind. */
+bool proxy_request_upgrades(const struct request_head *, struct slice *ret_protocol);
+/* Whether an answer 101 switches to that protocol. */
+bool proxy_answer_upgrades(const struct response_head *, struct slice protocol);
+
+/* This line does not go on. */
+static inline void proxy_answer_drop(struct field *f)
+{
+	f->id = FIELD_KEEP_ALIVE; /* goes the way of such fields */
+}
 /* Moves the lines that go on to the client together, within the bytes that were parsed, and returns them. The head's
  * fields must not be used afterwards. */
 struct slice proxy_answer_lines(struct response_head *);
+
+/* Whether Connection names fields of this head, or may. */
+bool proxy_nominates(const struct fields *);
+/* Copies the lines of a trailer section that may go on to `to`, which may be where they stand; returns their length.
+ * `head`: fields of the same message, for what its Connection names; NULL: names nothing. */
+size_t proxy_trailers_write(struct slice lines, const struct fields *head, char *to);
 
 #endif

@@ -6,6 +6,7 @@
 #include "handlers/proxy_fields.h"
 #include "handlers/proxy_key.h"
 #include "handlers/proxy_split.h"
+#include "http/websocket.h"
 #include "mlserve/handler.h"
 #include "upstream/pool.h"
 
@@ -19,6 +20,8 @@ struct proxy_route {
 	struct slice strip_prefix;     /* without a trailing '/'; empty: none */
 	struct route_rewrite *rewrite; /* NULL: none */
 	struct slice upstream_host;
+	int64_t tunnel_timeout_ns, half_close_timeout_ns;
+	bool rewrites_location, rewrites_cookie_path;
 };
 
 /* Of one route in one loop. */
@@ -34,6 +37,19 @@ enum upload {
 	UPLOAD_STOPPED, /* the upstream takes no more */
 };
 
+/* After an answer 101. "Up" is what the client sends, "down" what the upstream does. */
+struct tunnel {
+	bool is_open, is_websocket;
+	bool client_has_ended;
+	bool up_is_over;              /* all of it is sent, or the upstream takes no more */
+	bool down_is_over;            /* the upstream has ended */
+	bool is_deaf;                 /* the client was told to go; what the upstream still says is dropped */
+	struct slice goodbye;         /* what is left to tell */
+	struct websocket_frame frame; /* of what went down */
+	uint64_t moved;               /* bytes and ends that came from both sides, when the deadline was set */
+	uint64_t taken;               /* by the peers' systems, if one was full then */
+};
+
 struct forward {
 	struct mlserve_exchange *exchange;
 	const struct proxy_route *route;
@@ -41,6 +57,8 @@ struct forward {
 	struct link *link; /* NULL: none */
 	struct slice instance;
 	struct slice rewritten; /* path; data NULL: it is the request's */
+	struct slice upgrade;   /* the protocol asked for; until the tunnel opens */
+	struct tunnel tunnel;
 
 	struct member *server;               /* of this try; NULL: none was picked yet */
 	struct member *tried[FORWARD_TRIES]; /* in this round over the servers, the present one last; only compared */
@@ -63,6 +81,7 @@ struct forward {
 	bool has_begun;      /* the final answer */
 	bool body_has_begun; /* the client has the head whole */
 	bool client_is_full;
+	bool drops_trailers; /* of the answer: its Connection named fields, and is gone when they come */
 	unsigned interim_count;
 	size_t interim_bytes;
 	int64_t head_deadline_ns; /* 0: not set */
@@ -88,6 +107,8 @@ bool forward_upstream_reads_on(struct forward *);
 enum forward_step forward_send_head(struct forward *);
 /* Moves what there is of the body. Never FORWARD_GOES_ON. */
 enum forward_step forward_upload(struct forward *);
+/* Puts f->piece into the stream; false: the socket is full. */
+bool forward_send_piece(struct forward *);
 /* The upstream takes no more of the request; an answer may be there all the same (RFC 9112 9.5). */
 void forward_stop_upload(struct forward *);
 
@@ -95,6 +116,15 @@ void forward_stop_upload(struct forward *);
 
 /* Moves what there is of the answer. Never FORWARD_GOES_ON. */
 enum forward_step forward_download(struct forward *);
+
+/* ---- proxy_tunnel.c -------------------------------------------------------------------------- */
+
+/* An answer 101 came: passes it on if it was asked for; the connections are one tunnel then. FORWARD_ENDED. */
+enum forward_step forward_open_tunnel(struct forward *, struct response_head *, size_t length);
+/* Moves what there is, both ways. */
+void forward_tunnel(struct forward *);
+/* Ends the tunnel so that the upstream does not take it for its client's end. */
+void forward_cut_tunnel(struct forward *);
 
 /* ---- proxy_try.c ----------------------------------------------------------------------------- */
 

@@ -411,7 +411,9 @@ void forward_try(struct forward *f)
 
 void forward_cancel(struct forward *f)
 {
-	if (f->link)
+	if (f->tunnel.is_open)
+		forward_cut_tunnel(f);
+	else if (f->link)
 		link_drop(f->link);
 	if (f->waits)
 		queue_remove(f->pool, &f->waiter);

@@ -46,8 +46,7 @@ static bool begin_chunk(struct forward *f)
 	return add(&f->link->stream, (struct slice){line, length});
 }
 
-/* false: the socket is full. */
-static bool send_piece(struct forward *f)
+bool forward_send_piece(struct forward *f)
 {
 	struct stream *s = &f->link->stream;
 	while (f->piece.length) {
@@ -58,6 +57,21 @@ static bool send_piece(struct forward *f)
 		if (f->piece.length && (length >= COPIED_BYTES || stream_flush(s) != STREAM_DONE))
 			return false;
 	}
+	return true;
+}
+
+/* The end of a chunked body, with what came behind it. */
+static bool add_last_chunk(struct forward *f)
+{
+	static const size_t around = sizeof("0\r\n\r\n") - 1;
+	struct slice trailers = exchange_trailers(f->exchange);
+	char *to = stream_reserve(&f->link->stream, trailers.length + around);
+	if (!to)
+		return false;
+	memcpy(to, "0\r\n", 3);
+	size_t length = proxy_trailers_write(trailers, &exchange_head(f->exchange)->fields, to + 3);
+	memcpy(to + 3 + length, "\r\n", 2);
+	stream_commit(&f->link->stream, length + around);
 	return true;
 }
 
@@ -87,13 +101,12 @@ static enum forward_step pump_up(struct forward *f)
 				return forward_fail_client(f);
 			if (result == MLSERVE_BODY_END) {
 				f->upload = UPLOAD_DONE;
-				return !is_chunked(f) || add(s, SLICE("0\r\n\r\n")) ? FORWARD_WAITS
-				                                                    : forward_fail_memory(f);
+				return !is_chunked(f) || add_last_chunk(f) ? FORWARD_WAITS : forward_fail_memory(f);
 			}
 			if (is_chunked(f) && !begin_chunk(f))
 				return forward_fail_memory(f);
 		}
-		if (!send_piece(f))
+		if (!forward_send_piece(f))
 			return FORWARD_WAITS;
 		if (is_chunked(f) && !add(s, SLICE("\r\n")))
 			return forward_fail_memory(f);
@@ -119,6 +132,7 @@ enum forward_step forward_send_head(struct forward *f)
 	struct mlserve_exchange *x = f->exchange;
 	struct proxy_request request;
 	forward_describe(f, &request);
+	request.upgrade = f->upgrade;
 	char *to = stream_reserve(&f->link->stream, proxy_request_room(&request));
 	if (!to)
 		return forward_fail_memory(f);

@@ -12,8 +12,12 @@ src_handlers_libhandlers_a_SOURCES = \
 	src/handlers/proxy_fields.c src/handlers/proxy_fields.h \
 	src/handlers/proxy_key.c src/handlers/proxy_key.h \
 	src/handlers/proxy_split.c src/handlers/proxy_split.h \
+	src/handlers/proxy_rewrite.c src/handlers/proxy_rewrite.h \
+	src/handlers/proxy_trailers.c \
 	src/handlers/proxy_try.c \
+	src/handlers/proxy_tunnel.c \
 	src/handlers/proxy_up.c \
+	src/handlers/proxy_upgrade.c \
 	src/handlers/redirect.c \
 	src/handlers/respond.c \
 	src/handlers/stall.c src/handlers/stall.h src/handlers/syscalls.def \

@@ -104,3 +104,15 @@ bool uri_split_authority(struct slice authority, struct slice *ret_host, struct 
 	*ret_port = port;
 	return true;
 }
+
+static bool port_equal(struct slice a, struct slice b, struct slice usual)
+{
+	return slice_equal(a.length ? a : usual, b.length ? b : usual);
+}
+
+bool uri_authorities_equal(struct slice a, struct slice b, struct slice usual_port)
+{
+	struct slice a_host, a_port, b_host, b_port;
+	return uri_split_authority(a, &a_host, &a_port) && uri_split_authority(b, &b_host, &b_port) &&
+	       slice_equal_nocase(a_host, b_host) && port_equal(a_port, b_port, usual_port);
+}

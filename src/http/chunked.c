@@ -157,6 +157,33 @@ static struct slice take_data(struct chunked *c, struct slice *rest)
 	return data;
 }
 
+static bool take_framing_byte(struct chunked *c, struct slice *rest, const char **ret_reason)
+{
+	const char *reason = framing_byte(c, rest->data[0]);
+	*rest = slice_from(*rest, 1);
+	if (!reason)
+		return true;
+	c->state = REFUSED;
+	*ret_reason = reason;
+	return false;
+}
+
+/* The next byte is of a line of the trailer section, and not of the empty one that ends it. */
+static bool is_in_trailers(const struct chunked *c, struct slice rest)
+{
+	if (rest.length == 0 || c->state < AT_TRAILER_START || c->state > AT_TRAILER_LF)
+		return false;
+	return c->state != AT_TRAILER_START || rest.data[0] != '\r';
+}
+
+static struct slice take_trailers(struct chunked *c, struct slice *rest, const char **ret_reason)
+{
+	const char *begin = rest->data;
+	while (is_in_trailers(c, *rest) && take_framing_byte(c, rest, ret_reason))
+		;
+	return (struct slice){begin, (size_t)(rest->data - begin)};
+}
+
 enum chunked_result chunked_decode(
         struct chunked *c, struct slice *rest, struct slice *ret_data, const char **ret_reason)
 {
@@ -165,12 +192,11 @@ enum chunked_result chunked_decode(
 			*ret_data = take_data(c, rest);
 			return CHUNKED_DATA;
 		}
-		const char *reason = framing_byte(c, rest->data[0]);
-		*rest = slice_from(*rest, 1);
-		if (reason) {
-			c->state = REFUSED;
-			*ret_reason = reason;
+		if (c->gives_trailers && is_in_trailers(c, *rest)) {
+			*ret_data = take_trailers(c, rest, ret_reason);
+			return c->state == REFUSED ? CHUNKED_REFUSED : CHUNKED_TRAILERS;
 		}
+		take_framing_byte(c, rest, ret_reason);
 	}
 	if (c->state == REFUSED)
 		return CHUNKED_REFUSED;

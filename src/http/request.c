@@ -12,19 +12,6 @@ static bool scheme_is(struct slice target, struct slice scheme)
 	return target.length > scheme.length && slice_equal_nocase((struct slice){target.data, scheme.length}, scheme);
 }
 
-/* "" and the scheme's own port are one. */
-static bool port_equal(struct slice a, struct slice b, struct slice usual)
-{
-	return slice_equal(a.length ? a : usual, b.length ? b : usual);
-}
-
-static bool authorities_equal(struct slice a, struct slice b, struct slice usual_port)
-{
-	struct slice a_host, a_port, b_host, b_port;
-	return uri_split_authority(a, &a_host, &a_port) && uri_split_authority(b, &b_host, &b_port) &&
-	       slice_equal_nocase(a_host, b_host) && port_equal(a_port, b_port, usual_port);
-}
-
 static void split_path(struct request_head *head, struct slice rest)
 {
 	const char *mark = rest.length ? memchr(rest.data, '?', rest.length) : NULL;
@@ -54,7 +41,7 @@ static bool read_absolute_target(struct request_head *head, struct refusal *refu
 	struct slice authority = {target.data, length};
 	if (!uri_split_authority(authority, &host, &port))
 		return refuse(refusal, 400, "malformed authority in the target");
-	if (head->host.length && !authorities_equal(authority, head->host, usual_port))
+	if (head->host.length && !uri_authorities_equal(authority, head->host, usual_port))
 		return refuse(refusal, 400, "Host differs from the authority in the target");
 	head->host = authority;
 	head->has_absolute_target = true;

@@ -19,7 +19,9 @@ src_http_libhttp_a_SOURCES = \
 	src/http/response.c \
 	src/http/scan.c \
 	src/http/status.c src/http/status.h src/http/statuses.def \
-	src/http/uri.c src/http/uri.h
+	src/http/trailers.c src/http/trailers.h \
+	src/http/uri.c src/http/uri.h \
+	src/http/websocket.c src/http/websocket.h
 src_http_libhttp_a_CPPFLAGS = $(AM_CPPFLAGS) $(LLHTTP_CFLAGS)
 src_http_libhttp_a_LIBADD =
 

@@ -17,5 +17,7 @@ bool uri_query_value(struct slice query, struct slice name, struct slice *ret_va
 
 /* Splits "host", "host:port", "[v6]:port". host without brackets or port. false: not an authority (RFC 3986 3.2.2). */
 bool uri_split_authority(struct slice authority, struct slice *ret_host, struct slice *ret_port);
+/* Whether both are well-formed and name the same; no port is the scheme's own one. */
+bool uri_authorities_equal(struct slice a, struct slice b, struct slice usual_port);
 
 #endif

@@ -23,7 +23,7 @@ bool stream_open(struct stream *s, struct loop *l, struct blocks *blocks, int fd
 	s->fd = fd;
 	s->error = 0;
 	s->readable = s->writable = true;
-	s->hung_up = false;
+	s->hung_up = s->ends = s->has_ended = false;
 	s->in = s->out = NULL;
 	s->in_start = s->in_end = s->in_capacity = s->in_pinned = 0;
 	s->out_start = s->out_end = s->out_capacity = 0;
@@ -366,6 +366,20 @@ static void sent(struct stream *s, size_t n)
 		stream_drop_segment(s);
 }
 
+static void end_when_drained(struct stream *s)
+{
+	if (!s->ends || s->has_ended || !stream_is_drained(s))
+		return;
+	s->has_ended = true;
+	shutdown(s->fd, SHUT_WR);
+}
+
+void stream_end(struct stream *s)
+{
+	s->ends = true;
+	end_when_drained(s);
+}
+
 enum stream_result stream_flush(struct stream *s)
 {
 	size_t budget = FLUSH_BYTES;
@@ -382,5 +396,6 @@ enum stream_result stream_flush(struct stream *s)
 		sent(s, (size_t)n);
 		budget = (size_t)n < budget ? budget - (size_t)n : 0;
 	}
+	end_when_drained(s);
 	return s->error ? STREAM_FAILED : STREAM_DONE;
 }

@@ -44,6 +44,7 @@ struct stream {
 	int error;
 	bool readable, writable; /* may be tried; false: the last try found nothing, an event will come */
 	bool hung_up;            /* the peer's end was announced: read until CLOSED */
+	bool ends, has_ended;    /* our own side: once all is written, and done */
 	char *in, *out;
 	uint32_t in_start, in_end, in_capacity, in_pinned;
 	uint32_t out_start, out_end, out_capacity;
@@ -96,6 +97,8 @@ void stream_put_file(struct stream *, int fd, int64_t offset, int64_t length, vo
 /* Gives up what is left of the segment; its done is called. */
 void stream_drop_segment(struct stream *);
 bool stream_is_drained(const struct stream *); /* nothing waits to be written */
+/* Ends our side, as soon as all that waits is written; reading goes on. Nothing may be added any more. */
+void stream_end(struct stream *);
 /* Writes what waits, at most about two mebibytes a call (then AGAIN with writable still set). A file that ends early is
  * FAILED with error EIO. */
 enum stream_result stream_flush(struct stream *);

@@ -78,6 +78,7 @@ static bool lose(struct connection *c)
 static bool end(struct connection *c, bool lingers)
 {
 	c->lingers |= lingers || stream_bytes(&c->stream).length > 0;
+	c->lingers &= !c->resets; /* its end would come before the reset, and look clean */
 	stream_unpin(&c->stream);
 	connection_count_idle(c, false);
 	c->state = CONNECTION_ENDING;
@@ -229,7 +230,7 @@ static bool abort_exchange(struct connection *c)
 	connection_count_answer(c);
 	stream_drop_segment(&c->stream);
 	drop_exchange(c);
-	return begun ? end(c, may_send && !c->resets) : lose(c);
+	return begun ? end(c, may_send) : lose(c);
 }
 
 /* The answer has ended for the handler: writes it, and drops what is left of the request's body. */
@@ -379,8 +380,10 @@ static void on_ready(struct watch *w, uint32_t events)
 {
 	struct connection *c = CONTAINER_OF(w, struct connection, stream.watch);
 	stream_note(&c->stream, events);
-	/* Reset, or both sides ended. It may come together with the last request, and it is told once. */
-	c->client_gone |= (events & (EPOLLHUP | EPOLLERR)) != 0;
+	/* Reset, or both sides ended, which in a tunnel leaves bytes to read. It may come together with the last
+	 * request, and it is told once. */
+	bool tunnel = c->exchange && c->exchange->tunnel;
+	c->client_gone |= (events & (tunnel ? EPOLLERR : EPOLLHUP | EPOLLERR)) != 0;
 	connection_step(c);
 }
 
@@ -392,19 +395,13 @@ void connection_touch(struct connection *c)
 
 /* ---- deadlines ------------------------------------------------------------------------------------------- */
 
-/* Whether the handler will hear that the body failed, and can answer so. */
-static bool can_be_told(const struct mlserve_exchange *x)
-{
-	return x->phase == ANSWER_NONE && !x->body_failed && x->route && x->route->handler->body;
-}
-
 static void time_out(struct connection *c, const char *reason)
 {
 	stat_add(c->context->loop->stats, STAT_timeouts, 1);
 	if (c->waiting == WAIT_HEAD && c->head_begun) {
 		struct slice bytes = stream_bytes(&c->stream);
 		begin_exchange(c, bytes.data, bytes.length, 408, "The request head did not arrive in time.");
-	} else if (c->waiting == WAIT_BODY && can_be_told(c->exchange)) {
+	} else if (c->waiting == WAIT_BODY && exchange_can_be_told(c->exchange)) {
 		c->exchange->body_failed = true;
 		c->exchange->body_status = 408;
 		c->exchange->error_reason = "The request body did not arrive in time.";
@@ -469,7 +466,7 @@ static void for_each(struct context *context, void (*action)(struct connection *
 /* Idle ones close in the step; one whose next request is here already is served. */
 static void drain_one(struct connection *c)
 {
-	if (c->state == CONNECTION_EXCHANGE)
+	if (c->state == CONNECTION_EXCHANGE && !c->exchange->tunnel)
 		return;            /* it learns when it has answered */
 	c->context->loop->epoch++; /* this is no look at the set, but reads */
 	c->stream.readable = true;

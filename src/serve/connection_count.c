@@ -30,7 +30,8 @@ void connection_count_answer(struct connection *c)
 	struct mlserve_exchange *x = c->exchange;
 	struct loop *l = c->context->loop;
 	int64_t now_ns = clock_now_ns();
-	enum stat_id by_class = x->status < 300   ? STAT_answers_2xx
+	enum stat_id by_class = x->status < 200   ? STAT_answers_1xx
+	                        : x->status < 300 ? STAT_answers_2xx
 	                        : x->status < 400 ? STAT_answers_3xx
 	                        : x->status < 500 ? STAT_answers_4xx
 	                                          : STAT_answers_5xx;
@@ -39,7 +40,8 @@ void connection_count_answer(struct connection *c)
 	stat_add(l->stats, x->status >= 500 || x->phase == ANSWER_ABORTED ? STAT_failed : STAT_finished, 1);
 	atomic_int_least64_t *requests = &l->second->requests;
 	atomic_store_explicit(requests, atomic_load_explicit(requests, memory_order_relaxed) + 1, memory_order_relaxed);
-	histogram_add(&l->second->latency, (uint64_t)((now_ns - x->started_ns) / NS_PER_US));
+	if (!x->tunnel) /* its end says nothing of how long its answer took */
+		histogram_add(&l->second->latency, (uint64_t)((now_ns - x->started_ns) / NS_PER_US));
 	c->context->answered_ns = now_ns;
 	c->since_ns = now_ns;
 }

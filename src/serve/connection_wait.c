@@ -11,13 +11,15 @@ static const int64_t FRESH_NS = 300 * NS_PER_MS;
 static bool is_receiving_body(const struct connection *c)
 {
 	const struct mlserve_exchange *x = c->exchange;
-	return x && !x->tunnel && !x->body_ended && (x->body_wanted || x->phase == ANSWER_ENDED);
+	return x && !x->body_ended && (x->body_wanted || x->phase == ANSWER_ENDED);
 }
 
 static enum wait what_is_waited_for(const struct connection *c)
 {
 	if (c->state == CONNECTION_LINGER)
 		return WAIT_LINGER;
+	if (c->exchange && c->exchange->tunnel && c->exchange->phase < ANSWER_ENDED)
+		return WAIT_NONE;
 	/* What the socket did not take of a direct write waits at the handler's. */
 	if (!stream_is_drained(&c->stream) || (c->exchange && c->exchange->more_wanted))
 		return WAIT_ROOM;

@@ -10,6 +10,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+enum { FREE_FIELDS_KEPT = 256 };
+
 static size_t largest_state(const struct routes *routes)
 {
 	size_t largest = 0;
@@ -37,8 +39,7 @@ bool context_init(struct context *c, struct loop *l, const struct routes *routes
 	*c = (struct context){
 	        .loop = l, .routes = routes, .view = view, .self = self, .max_fields = max_fields, .date_s = -1};
 	context_saw_request(c);
-	size_t state = sizeof(struct mlserve_exchange) + max_fields * sizeof(struct field);
-	c->exchange_bytes = state + largest_state(routes);
+	c->exchange_bytes = sizeof(struct mlserve_exchange) + largest_state(routes);
 	blocks_init(&c->blocks);
 	make_request_id_prefix(c);
 	c->match = route_match_create(routes_group_count(routes));
@@ -64,7 +65,30 @@ void context_fini(struct context *c)
 		c->free_exchanges = x->next_free;
 		free(x);
 	}
+	while (c->free_field_count)
+		free(context_take_fields(c));
 	blocks_fini(&c->blocks);
+}
+
+struct field *context_take_fields(struct context *c)
+{
+	void *fields = c->free_fields;
+	if (c->free_field_count == 0)
+		return malloc(c->max_fields * sizeof(struct field));
+	memcpy(&c->free_fields, fields, sizeof c->free_fields);
+	c->free_field_count--;
+	return fields;
+}
+
+void context_give_fields(struct context *c, struct field *fields)
+{
+	if (c->free_field_count >= FREE_FIELDS_KEPT) {
+		free(fields);
+		return;
+	}
+	memcpy(fields, &c->free_fields, sizeof c->free_fields);
+	c->free_fields = fields;
+	c->free_field_count++;
 }
 
 struct slice context_common_fields(struct context *c)

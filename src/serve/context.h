@@ -26,6 +26,7 @@ struct listener_settings {
 	size_t trusted_count;
 };
 
+struct field;
 struct mlserve_exchange;
 
 struct context {
@@ -38,6 +39,8 @@ struct context {
 	struct loop_view *self; /* this loop's part of the view; NULL for the control thread's loop */
 	struct mlserve_exchange *free_exchanges;
 	size_t free_exchange_count, exchange_bytes, max_fields;
+	void *free_fields; /* arrays of max_fields that wait for an exchange */
+	size_t free_field_count;
 	time_t date_s;   /* the second of date_line */
 	char common[64]; /* "Server: mlserve\r\nDate: ...\r\n" of this second */
 	size_t common_length;
@@ -60,6 +63,10 @@ bool context_init(struct context *, struct loop *, const struct routes *, struct
 void context_fini(struct context *);
 /* "Server: mlserve\r\nDate: ...\r\n" of now. */
 struct slice context_common_fields(struct context *);
+/* An array of max_fields for a head. It is apart from its exchange, which in a tunnel lives long and needs none. NULL:
+ * no memory. */
+struct field *context_take_fields(struct context *);
+void context_give_fields(struct context *, struct field *);
 /* Memory is short: closes a socket that was just handed over. */
 void context_drop_socket(struct context *, const struct listener_settings *, int fd);
 /* Whether the first request of the next new connection is probably here already. A read too many costs a system call,

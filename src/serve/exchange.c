@@ -35,6 +35,18 @@ void exchange_count(struct mlserve_exchange *x, bool active)
 	x->counted = active;
 }
 
+static void put_back(struct mlserve_exchange *x)
+{
+	struct context *c = x->context;
+	if (c->free_exchange_count >= FREE_EXCHANGES_KEPT) {
+		free(x);
+		return;
+	}
+	x->next_free = c->free_exchanges;
+	c->free_exchanges = x;
+	c->free_exchange_count++;
+}
+
 struct mlserve_exchange *exchange_create(struct context *c, struct connection *connection, struct stream *stream,
         const struct listener_settings *listener)
 {
@@ -46,13 +58,16 @@ struct mlserve_exchange *exchange_create(struct context *c, struct connection *c
 		return NULL;
 	}
 	memset(x, 0, sizeof *x);
-	x->connection = connection;
 	x->context = c;
+	x->head.fields.items = context_take_fields(c);
+	if (!x->head.fields.items) {
+		put_back(x);
+		return NULL;
+	}
+	x->connection = connection;
 	x->stream = stream;
 	x->listener = listener;
-	x->head.fields.items = x->fields;
 	x->head.fields.capacity = c->max_fields < listener->max_fields ? c->max_fields : listener->max_fields;
-	x->state = (char *)&x->fields[c->max_fields];
 	timer_init(&x->timer, on_timer);
 	exchange_count(x, true);
 	return x;
@@ -81,14 +96,11 @@ void exchange_free(struct mlserve_exchange *x)
 	struct context *c = x->context;
 	exchange_stop_waiting(x);
 	arena_fini(&x->arena);
+	trailers_fini(&x->trailers);
 	exchange_count(x, false);
-	if (c->free_exchange_count >= FREE_EXCHANGES_KEPT) {
-		free(x);
-		return;
-	}
-	x->next_free = c->free_exchanges;
-	c->free_exchanges = x;
-	c->free_exchange_count++;
+	if (x->head.fields.items)
+		context_give_fields(c, x->head.fields.items);
+	put_back(x);
 }
 
 void exchange_cut(struct mlserve_exchange *x)
@@ -250,10 +262,27 @@ static bool has_body_news(struct mlserve_exchange *x)
 	return x->body_failed || x->body_ended || stream_bytes(x->stream).length || x->stream->readable;
 }
 
+bool exchange_can_be_told(const struct mlserve_exchange *x)
+{
+	return x->phase == ANSWER_NONE && !x->body_failed && x->route && x->route->handler->body;
+}
+
+/* The handler of a tunnel hears once that the server is ending. */
+static bool tell_drain(struct mlserve_exchange *x)
+{
+	if (!x->tunnel || x->drain_is_told || !x->context->draining || !x->route->handler->more)
+		return false;
+	x->drain_is_told = true;
+	call(x, x->route->handler->more);
+	return true;
+}
+
 bool exchange_advance(struct mlserve_exchange *x)
 {
 	if (x->phase >= ANSWER_ENDED || !x->route)
 		return false;
+	if (tell_drain(x))
+		return true;
 	if (x->body_wanted && has_body_news(x) && x->route->handler->body) {
 		x->body_wanted = false;
 		call(x, x->route->handler->body);

@@ -12,9 +12,11 @@
 #include "base/arena.h"
 #include "http/chunked.h"
 #include "http/message.h"
+#include "http/trailers.h"
 #include "net/stream.h"
 #include "serve/context.h"
 #include "serve/route_rewrite.h"
+#include <stddef.h>
 
 struct connection;
 
@@ -47,12 +49,14 @@ struct mlserve_exchange {
 	/* request body */
 	int64_t body_left; /* of a body with length */
 	int64_t body_taken, body_limit;
-	size_t body_lent; /* bytes given out by the last mlserve_request_body */
+	size_t body_lent; /* in a tunnel: bytes given out by the last mlserve_request_body, still in the stream */
 	struct chunked chunked;
-	bool counted;     /* among active_requests */
-	bool served;      /* the handler knows this exchange */
-	bool body_unsure; /* the handler may stop reading the body, see exchange_may_leave_body */
-	bool body_ended, body_wanted, body_failed, continue_due, tunnel;
+	struct trailers trailers; /* of the body that was taken, see exchange_keep_trailers */
+	bool counted;             /* among active_requests */
+	bool served;              /* the handler knows this exchange */
+	bool body_unsure;         /* the handler may stop reading the body, see exchange_may_leave_body */
+	bool body_ended, body_wanted, body_failed, continue_due;
+	bool tunnel, drain_is_told;
 	unsigned body_status; /* why it failed: 400, 408, 413 */
 
 	/* answer */
@@ -64,8 +68,7 @@ struct mlserve_exchange {
 	struct timer timer;
 	void (*then)(struct mlserve_exchange *);
 	struct exchange_job *job;
-	char *state;
-	struct field fields[]; /* context->max_fields of them, then the handler's state */
+	_Alignas(max_align_t) char state[]; /* the handler's */
 };
 
 /* Takes an exchange from the context; NULL: no memory. */
@@ -81,6 +84,8 @@ void exchange_free(struct mlserve_exchange *);
 void exchange_begin(struct mlserve_exchange *, unsigned status, const char *reason);
 /* Calls body() and more() when they are due. true: something was called, look again. */
 bool exchange_advance(struct mlserve_exchange *);
+/* The handler will hear that the body failed, and can still answer so. */
+bool exchange_can_be_told(const struct mlserve_exchange *);
 /* Stops its timer and job. */
 void exchange_stop_waiting(struct mlserve_exchange *);
 /* Ends it from outside: timer and job are stopped, cancel() is called unless the answer has ended. */
@@ -119,6 +124,16 @@ bool exchange_is_secure(const struct mlserve_exchange *);
 uint64_t exchange_number(const struct mlserve_exchange *);
 /* The request id (made on first use), REQUEST_ID_BYTES. */
 struct slice exchange_request_id(struct mlserve_exchange *);
+/* Before the body is read: its trailers are to be kept, for exchange_trailers once MLSERVE_BODY_END was told. They must
+ * never be taken for fields of the head (RFC 9110 6.5.1). */
+static inline void exchange_keep_trailers(struct mlserve_exchange *x)
+{
+	x->chunked.gives_trailers = true;
+}
+static inline struct slice exchange_trailers(const struct mlserve_exchange *x)
+{
+	return trailers_lines(&x->trailers);
+}
 /* Before the answer begins: what is left of the request body may never be read, so the connection cannot be promised to
  * go on unless that is short. */
 static inline void exchange_may_leave_body(struct mlserve_exchange *x)
@@ -130,6 +145,13 @@ static inline bool exchange_ends_by_close(const struct mlserve_exchange *x)
 {
 	return x->status && !x->answer_chunked && !x->answer_bodyless && x->answer_left < 0;
 }
+/* Memory was short: cancel() is to come. */
+static inline bool exchange_is_lost(const struct mlserve_exchange *x)
+{
+	return x->phase == ANSWER_ABORTED;
+}
+/* In a tunnel: no more goes to the client, once all that was written did; what it sends is read on. */
+void exchange_end_writing(struct mlserve_exchange *);
 /* An answer has begun (an error page cannot be sent any more). */
 static inline bool exchange_has_begun(const struct mlserve_exchange *x)
 {

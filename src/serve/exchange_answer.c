@@ -95,7 +95,7 @@ static size_t put_framing(struct mlserve_exchange *x, char *to, int64_t length)
 		n += put_text(to + n, SLICE("\r\n"));
 	}
 	if (x->status == 101)
-		n += put_text(to + n, SLICE("Connection: upgrade\r\n"));
+		n += put_text(to + n, SLICE("Connection: Upgrade\r\n"));
 	else if (x->answer_closes)
 		n += put_text(to + n, SLICE("Connection: close\r\n"));
 	else if (x->head.minor == 0)
@@ -386,17 +386,4 @@ void mlserve_answer_error(struct mlserve_exchange *x, unsigned status, struct sl
 	mlserve_answer_memory(x, page, length, NULL, NULL); /* is copied: ERROR_PAGE_BYTES <= COPY_BYTES */
 	mlserve_answer_end(x);
 	exchange_log_error(x, status);
-}
-
-void mlserve_answer_tunnel(struct mlserve_exchange *x)
-{
-	MUST(x->status == 101);
-	close_head(x);
-	x->tunnel = true;
-	x->answer_bodyless = false;
-	x->answer_closes = true;
-	x->answer_left = MLSERVE_LENGTH_UNKNOWN;
-	x->body_ended = false;
-	x->body_limit = INT64_MAX;
-	connection_touch(x->connection);
 }

@@ -135,30 +135,43 @@ static void send_continue(struct mlserve_exchange *x)
 static enum mlserve_body take_plain(struct mlserve_exchange *x, struct slice *ret_data)
 {
 	struct slice data = stream_bytes(x->stream);
-	if (!x->tunnel && (int64_t)data.length > x->body_left)
+	if ((int64_t)data.length > x->body_left)
 		data.length = (size_t)x->body_left;
 	stream_consume(x->stream, data.length);
-	if (!x->tunnel)
-		x->body_left -= (int64_t)data.length;
-	x->body_ended = !x->tunnel && x->body_left == 0;
+	x->body_left -= (int64_t)data.length;
+	x->body_ended = x->body_left == 0;
 	*ret_data = data;
+	return MLSERVE_BODY_DATA;
+}
+
+/* Here no pinned head keeps the buffer: it goes back once it is empty, so what is lent is consumed by the next call. */
+static enum mlserve_body take_raw(struct mlserve_exchange *x, struct slice *ret_data)
+{
+	*ret_data = stream_bytes(x->stream);
+	x->body_lent = ret_data->length;
 	return MLSERVE_BODY_DATA;
 }
 
 static enum mlserve_body take_chunked(struct mlserve_exchange *x, struct slice *ret_data)
 {
-	struct slice bytes = stream_bytes(x->stream), rest = bytes;
+	struct slice bytes = stream_bytes(x->stream), rest = bytes, data = SLICE_NONE;
 	const char *reason = NULL;
-	enum chunked_result result = chunked_decode(&x->chunked, &rest, ret_data, &reason);
+	enum chunked_result result;
+	do
+		result = chunked_decode(&x->chunked, &rest, &data, &reason);
+	while (result == CHUNKED_TRAILERS && trailers_add(&x->trailers, data));
 	stream_consume(x->stream, bytes.length - rest.length);
 	switch (result) {
 	case CHUNKED_DATA:
+		*ret_data = data;
 		return MLSERVE_BODY_DATA;
 	case CHUNKED_MORE:
 		return MLSERVE_BODY_WAIT;
 	case CHUNKED_END:
 		x->body_ended = true;
 		return MLSERVE_BODY_END;
+	case CHUNKED_TRAILERS:
+		return fail(x, 503, "The server is short of memory.");
 	default:
 		return fail(x, 400, reason);
 	}
@@ -168,9 +181,11 @@ static enum mlserve_body take_buffered(struct mlserve_exchange *x, struct slice 
 {
 	if (stream_bytes(x->stream).length == 0)
 		return MLSERVE_BODY_WAIT;
-	bool chunked = x->head.body_length == LENGTH_UNKNOWN && !x->tunnel;
+	if (x->tunnel)
+		return take_raw(x, ret_data);
+	bool chunked = x->head.body_length == LENGTH_UNKNOWN;
 	enum mlserve_body result = chunked ? take_chunked(x, ret_data) : take_plain(x, ret_data);
-	if (x->tunnel || result == MLSERVE_BODY_FAILED)
+	if (result == MLSERVE_BODY_FAILED)
 		return result;
 	if (result == MLSERVE_BODY_DATA)
 		x->body_taken += (int64_t)ret_data->length;
@@ -183,6 +198,9 @@ static enum mlserve_body take_buffered(struct mlserve_exchange *x, struct slice 
 
 enum mlserve_body mlserve_request_body(struct mlserve_exchange *x, struct slice *ret_data)
 {
+	if (x->body_lent)
+		stream_consume(x->stream, x->body_lent);
+	x->body_lent = 0;
 	if (x->body_failed)
 		return MLSERVE_BODY_FAILED;
 	if (x->body_ended)
@@ -202,7 +220,8 @@ enum mlserve_body mlserve_request_body(struct mlserve_exchange *x, struct slice 
 			connection_touch(x->connection); /* the wait for the client has a deadline */
 			return MLSERVE_BODY_WAIT;
 		case STREAM_CLOSED:
-			if (x->tunnel) {
+			/* After a failed write an end is the echo of a reset. */
+			if (x->tunnel && !x->stream->error) {
 				x->body_ended = true;
 				return MLSERVE_BODY_END;
 			}

@@ -9,6 +9,7 @@ src_serve_libserve_a_SOURCES = \
 	src/serve/exchange_answer.c \
 	src/serve/exchange_log.c src/serve/exchange_log.h \
 	src/serve/exchange_request.c \
+	src/serve/exchange_tunnel.c \
 	src/serve/route.c src/serve/route.h \
 	src/serve/route_condition.c src/serve/route_condition.h \
 	src/serve/route_entry.c src/serve/route_entry.h \

@@ -216,6 +216,7 @@ enum link_result link_connected(struct link *l)
 static void forget_owner(struct link *l)
 {
 	task_cancel(&l->again);
+	trailers_fini(&l->trailers);
 	l->owner = NULL;
 }
 

@@ -13,6 +13,7 @@
 #include "http/chunked.h"
 #include "http/message.h"
 #include "http/parser.h"
+#include "http/trailers.h"
 #include "net/address.h"
 #include "net/stream.h"
 
@@ -55,6 +56,7 @@ struct link {
 	/* the answer */
 	struct head_scan scan;
 	struct chunked chunked;
+	struct trailers trailers; /* of the answer, once its body ended */
 	int64_t body_left;
 	size_t piece; /* body bytes at the begin of the stream's input */
 	bool is_chunked, until_close, ended;

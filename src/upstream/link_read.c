@@ -107,8 +107,10 @@ void link_take_head(struct link *l, enum method to, const struct response_head *
 	l->ended = !l->is_chunked && !l->until_close && l->body_left == 0;
 	if (!head->keep_alive || l->until_close)
 		l->reusable = false;
-	if (l->is_chunked)
+	if (l->is_chunked) {
 		chunked_init(&l->chunked);
+		l->chunked.gives_trailers = true;
+	}
 }
 
 /* ---- body ---------------------------------------------------------------------------- */
@@ -118,7 +120,13 @@ static enum link_result find_chunk_piece(struct link *l)
 {
 	struct slice bytes = stream_bytes(&l->stream), rest = bytes, data = SLICE_NONE;
 	const char *reason = "malformed chunk";
-	switch (chunked_decode(&l->chunked, &rest, &data, &reason)) {
+	enum chunked_result result;
+	do
+		result = chunked_decode(&l->chunked, &rest, &data, &reason);
+	while (result == CHUNKED_TRAILERS && trailers_add(&l->trailers, data));
+	switch (result) {
+	case CHUNKED_TRAILERS:
+		return fail(l, "no memory");
 	case CHUNKED_DATA:
 		MUST(data.data + data.length == rest.data);
 		stream_consume(&l->stream, (size_t)(data.data - bytes.data));

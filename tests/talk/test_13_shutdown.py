@@ -276,7 +276,7 @@ def test_a_loop_that_is_stuck_at_the_end_does_not_hold_it_for_ever(serve, signal
     server = serve(text, loops=2, server=f"shutdown_timeout = {timeout}", listener="", delay="0", up="127.0.0.1:1")
     client = server.connect()
     client.send(request("GET", "/wait"))
-    server.settle(lambda document: any(loop["active_requests"] for loop in document["loops"]))
+    server.settle(lambda document: any(loop["state"] == "stalled" for loop in document["loops"]))
     for _ in range(signals):
         server.send_signal()
         server.notify.wait("STOPPING", "1")

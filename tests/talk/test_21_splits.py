@@ -28,6 +28,7 @@ upstream = app
 [upstream app]
 server = $up
 retries = 0
+connect_timeout = 20s
 """
 
 NUMBER = re.compile(rb"/far/[0-9]{6}")

@@ -7,7 +7,10 @@ HANDLERS_HARNESS = tests/unit/handlers/harness.c tests/unit/handlers/harness.h
 STATIC_SITE = tests/unit/handlers/static_site.c tests/unit/handlers/static_site.h $(HANDLERS_HARNESS)
 
 check_PROGRAMS += tests/unit/handlers/test_handlers tests/unit/handlers/test_health \
-	tests/unit/handlers/test_proxy_fields tests/unit/handlers/test_respond \
+	tests/unit/handlers/test_proxy_fields tests/unit/handlers/test_proxy_rewrite \
+	tests/unit/handlers/test_proxy_trailers \
+	tests/unit/handlers/test_proxy_upgrade \
+	tests/unit/handlers/test_respond \
 	tests/unit/handlers/test_static tests/unit/handlers/test_static_cache \
 	tests/unit/handlers/test_static_changes tests/unit/handlers/test_work
 
@@ -24,6 +27,12 @@ tests_unit_handlers_test_health_CPPFLAGS = $(HANDLERS_TEST_CPPFLAGS)
 tests_unit_handlers_test_health_LDADD = $(HANDLERS_TEST_LIBS)
 tests_unit_handlers_test_proxy_fields_SOURCES = tests/unit/handlers/test_proxy_fields.c
 tests_unit_handlers_test_proxy_fields_LDADD = $(HANDLERS_TEST_LIBS)
+tests_unit_handlers_test_proxy_rewrite_SOURCES = tests/unit/handlers/test_proxy_rewrite.c
+tests_unit_handlers_test_proxy_rewrite_LDADD = $(HANDLERS_TEST_LIBS)
+tests_unit_handlers_test_proxy_trailers_SOURCES = tests/unit/handlers/test_proxy_trailers.c
+tests_unit_handlers_test_proxy_trailers_LDADD = $(HANDLERS_TEST_LIBS)
+tests_unit_handlers_test_proxy_upgrade_SOURCES = tests/unit/handlers/test_proxy_upgrade.c
+tests_unit_handlers_test_proxy_upgrade_LDADD = $(HANDLERS_TEST_LIBS)
 tests_unit_handlers_test_respond_SOURCES = tests/unit/handlers/test_respond.c $(HANDLERS_HARNESS)
 tests_unit_handlers_test_respond_CPPFLAGS = $(HANDLERS_TEST_CPPFLAGS)
 tests_unit_handlers_test_respond_LDADD = $(HANDLERS_TEST_LIBS)

@@ -40,3 +40,6 @@ tests_unit_http_test_uri_LDADD = src/http/libhttp.a src/base/libbase.a $(LLHTTP_
 check_PROGRAMS += tests/unit/http/test_query
 tests_unit_http_test_query_SOURCES = tests/unit/http/test_query.c tests/unit/http/pieces.h
 tests_unit_http_test_query_LDADD = src/http/libhttp.a src/base/libbase.a $(LLHTTP_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += tests/unit/http/test_websocket
+tests_unit_http_test_websocket_SOURCES = tests/unit/http/test_websocket.c tests/unit/http/pieces.h
+tests_unit_http_test_websocket_LDADD = src/http/libhttp.a src/base/libbase.a $(LLHTTP_LIBS) $(CMOCKA_LIBS)

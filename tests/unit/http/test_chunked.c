@@ -7,10 +7,20 @@
 struct decoded {
 	enum chunked_result result;
 	size_t taken;
-	size_t length;
-	char body[4096];
+	size_t length, trailer_length;
+	char body[4096], trailers[CHUNKED_TRAILER_BYTES];
 	const char *reason;
 };
+
+static bool with_trailers; /* what the decoder is asked for */
+
+static void take(struct slice data, char *to, size_t room, size_t *length)
+{
+	assert_true(data.length > 0);
+	assert_true(*length + data.length <= room);
+	memcpy(to + *length, data.data, data.length);
+	*length += data.length;
+}
 
 /* Gives bytes [from, to), in an allocation of their own. */
 static void feed(struct chunked *c, const char *bytes, size_t from, size_t to, struct decoded *into)
@@ -22,13 +32,11 @@ static void feed(struct chunked *c, const char *bytes, size_t from, size_t to, s
 	struct slice rest = {exact, to - from}, data = SLICE_NONE;
 	do {
 		into->result = chunked_decode(c, &rest, &data, &into->reason);
-		if (into->result != CHUNKED_DATA)
-			continue;
-		assert_true(data.length > 0);
-		assert_true(into->length + data.length <= sizeof into->body);
-		memcpy(into->body + into->length, data.data, data.length);
-		into->length += data.length;
-	} while (into->result == CHUNKED_DATA);
+		if (into->result == CHUNKED_DATA)
+			take(data, into->body, sizeof into->body, &into->length);
+		else if (into->result == CHUNKED_TRAILERS)
+			take(data, into->trailers, sizeof into->trailers, &into->trailer_length);
+	} while (into->result == CHUNKED_DATA || into->result == CHUNKED_TRAILERS);
 	if (into->result == CHUNKED_MORE)
 		assert_int_equal(rest.length, 0);
 	into->taken += to - from - rest.length;
@@ -40,6 +48,7 @@ static struct decoded decode(const char *bytes, size_t length, size_t first, siz
 	struct decoded into = {.result = CHUNKED_MORE};
 	struct chunked c;
 	chunked_init(&c);
+	c.gives_trailers = with_trailers;
 	for (size_t from = 0, to = first; into.result == CHUNKED_MORE;
 	        from = to, to = to + step < length ? to + step : length) {
 		feed(&c, bytes, from, to, &into);
@@ -55,6 +64,11 @@ static void assert_same(struct decoded a, struct decoded b)
 	assert_int_equal(a.taken, b.taken);
 	assert_int_equal(a.length, b.length);
 	assert_memory_equal(a.body, b.body, a.length);
+	/* What came of a section that is refused in the end depends on the pieces. */
+	if (a.result == CHUNKED_END) {
+		assert_int_equal(a.trailer_length, b.trailer_length);
+		assert_memory_equal(a.trailers, b.trailers, a.trailer_length);
+	}
 	if (a.result == CHUNKED_REFUSED)
 		assert_string_equal(a.reason, b.reason);
 }
@@ -250,6 +264,42 @@ static void test_chunked_decode_checks_trailers_and_drops_them(void **state)
 	assert_bad("0\r\nX: a\0b\r\n\r\n");
 }
 
+#define assert_trailers(literal, text)                                                                                 \
+	do {                                                                                                           \
+		struct decoded done = DECODE(literal);                                                                 \
+		assert_int_equal(done.result, CHUNKED_END);                                                            \
+		assert_slice(((struct slice){done.trailers, done.trailer_length}), text);                              \
+	} while (0)
+
+static void test_chunked_decode_gives_the_trailer_section_when_asked(void **state)
+{
+	(void)state;
+	assert_trailers("3\r\nabc\r\n0\r\nX-Sum: 1\r\n\r\n", "");
+	with_trailers = true;
+	assert_trailers("3\r\nabc\r\n0\r\n\r\n", "");
+	assert_trailers("3\r\nabc\r\n0\r\nX-Sum: 1\r\n\r\nGET / HTTP/1.1\r\n", "X-Sum: 1\r\n");
+	assert_trailers("0;x\r\nX-Sum: \t\xff\r\nY:\r\nZ:a:b\r\n\r\n", "X-Sum: \t\xff\r\nY:\r\nZ:a:b\r\n");
+	assert_body("3\r\nabc\r\n0\r\nX-Sum: 1\r\n\r\n", "abc");
+	assert_int_equal(decode_long("0\r\nX: ", "0", CHUNKED_TRAILER_BYTES - 7, "\r\n\r\n").trailer_length,
+	        CHUNKED_TRAILER_BYTES - 2);
+}
+
+static void test_chunked_decode_refuses_the_same_when_trailers_are_asked_for(void **state)
+{
+	with_trailers = true;
+	test_chunked_decode_checks_trailers_and_drops_them(state);
+	test_chunked_decode_waits_for_the_rest(state);
+	assert_int_equal(decode_long("0\r\nX: ", "0", CHUNKED_TRAILER_BYTES, "\r\n\r\n").result, CHUNKED_REFUSED);
+	assert_int_equal(decode_long("0\r\n", "X:\r\n", CHUNKED_TRAILER_FIELDS + 1, "\r\n").result, CHUNKED_REFUSED);
+}
+
+static int ask_for_none(void **state)
+{
+	(void)state;
+	with_trailers = false;
+	return 0;
+}
+
 static void test_chunked_decode_bounds_trailers(void **state)
 {
 	(void)state;
@@ -309,6 +359,9 @@ int main(void)
 	        cmocka_unit_test(test_chunked_decode_checks_trailers_and_drops_them),
 	        cmocka_unit_test(test_chunked_decode_bounds_trailers),
 	        cmocka_unit_test(test_chunked_due_tells_a_size_only_when_its_line_is_whole),
+	        cmocka_unit_test_teardown(test_chunked_decode_gives_the_trailer_section_when_asked, ask_for_none),
+	        cmocka_unit_test_teardown(
+	                test_chunked_decode_refuses_the_same_when_trailers_are_asked_for, ask_for_none),
 	        cmocka_unit_test(test_chunked_begin_writes_what_decode_reads),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

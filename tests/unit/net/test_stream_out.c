@@ -54,6 +54,36 @@ static void test_stream_writes_what_was_put_through_a_narrow_socket(void **state
 	assert_int_equal(stream_flush(&s), STREAM_DONE);
 }
 
+static void expect_end(void)
+{
+	char byte;
+	assert_int_equal(recv(peer, &byte, 1, MSG_DONTWAIT), 0);
+}
+
+static void test_stream_ends_its_side_behind_the_last_byte_and_reads_on(void **state)
+{
+	char byte;
+	(void)state;
+	use_pair(1);
+	size_t put = stream_put(&s, big, BLOCK_BYTES);
+	stream_end(&s);
+	while (stream_flush(&s) == STREAM_AGAIN && s.writable)
+		;
+	assert_false(stream_is_drained(&s)); /* the socket is narrow: the end waits */
+	flush_all();
+	assert_int_equal(received_length, put);
+	expect_end();
+	assert_int_equal(send(peer, "x", 1, 0), 1);
+	s.readable = true;
+	assert_int_equal(stream_read(&s), STREAM_DONE);
+	stream_end(&s); /* again is fine */
+	stream_close(&s);
+	use_pair(0);
+	assert_int_equal(recv(peer, &byte, 1, MSG_DONTWAIT), -1);
+	stream_end(&s); /* nothing waits: at once */
+	expect_end();
+}
+
 static void test_stream_reserves_more_than_a_block_for_heads(void **state)
 {
 	(void)state;
@@ -230,6 +260,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        TEST(test_stream_writes_what_was_put_through_a_narrow_socket),
+	        TEST(test_stream_ends_its_side_behind_the_last_byte_and_reads_on),
 	        TEST(test_stream_reserves_more_than_a_block_for_heads),
 	        TEST(test_stream_sends_directly_and_says_how_much),
 	        TEST(test_stream_sends_memory_after_the_buffer_and_calls_done_once),

@@ -276,6 +276,51 @@ static void serve_run(struct mlserve_exchange *x)
 	mlserve_answer_error(x, 503, SLICE("Retry-After: 1\r\n"));
 }
 
+/* ---- tunnel: 101, then echoes until the client ends; "?early" without asking for a body that is here
+ * ------------------ */
+
+static void echo_tunnel(struct mlserve_exchange *x)
+{
+	struct state *s = state_of(x);
+	struct slice data;
+	for (;;) {
+		enum mlserve_body result = mlserve_request_body(x, &data);
+		serving.handled.last_body = result;
+		if (result == MLSERVE_BODY_WAIT)
+			return;
+		if (result == MLSERVE_BODY_FAILED)
+			return mlserve_answer_abort(x);
+		if (result == MLSERVE_BODY_END)
+			return mlserve_answer_end(x);
+		/* Written in two parts, between which nothing may happen to what was lent. */
+		size_t half = data.length / 2;
+		assert_int_equal(mlserve_answer_write(x, data.data, half), half);
+		assert_int_equal(mlserve_answer_write(x, data.data + half, data.length - half), data.length - half);
+		s->sent += data.length;
+	}
+}
+
+static void more_tunnel(struct mlserve_exchange *x)
+{
+	serving.handled.more++;
+	assert_true(mlserve_exchange_drains(x));
+}
+
+static void serve_tunnel(struct mlserve_exchange *x)
+{
+	struct slice name, value;
+	serving.handled.served++;
+	mlserve_answer_begin(x, 101, 0);
+	mlserve_answer_field(x, "Upgrade", SLICE("echo"));
+	mlserve_answer_tunnel(x);
+	if (!x->tunnel)
+		return;
+	assert_int_equal(mlserve_request_path(x).length, 0);
+	assert_false(mlserve_request_field(x, "Host", &value));
+	assert_false(mlserve_request_field_at(x, 0, &name, &value));
+	echo_tunnel(x);
+}
+
 /* ---- the table ------------------------------------------------------------------------------------------------------
  */
 
@@ -296,7 +341,7 @@ static void detach(void *route, void *local)
 }
 
 static const struct mlserve_option no_options[] = {{0}};
-const char test_handler_names[] = "whole later pulled echo deaf silent torn memory file greedy fields run";
+const char test_handler_names[] = "whole later pulled echo deaf silent torn memory file greedy fields run tunnel";
 
 #define HANDLER(id, methods_served, ...)                                                                               \
 	static const struct mlserve_handler id##_handler = {.abi = MLSERVE_HANDLER_ABI,                                \
@@ -320,10 +365,11 @@ HANDLER(file, "GET HEAD");
 HANDLER(greedy, "GET", .more = more_greedy);
 HANDLER(fields, "GET HEAD");
 HANDLER(run, "GET");
+HANDLER(tunnel, "GET POST", .body = echo_tunnel, .more = more_tunnel);
 
 const struct mlserve_handler *const test_handlers[] = {&whole_handler, &later_handler, &pulled_handler, &echo_handler,
         &deaf_handler, &silent_handler, &torn_handler, &memory_handler, &file_handler, &greedy_handler, &fields_handler,
-        &run_handler, NULL};
+        &run_handler, &tunnel_handler, NULL};
 
 const struct mlserve_handler *test_handler_find(void *context, const char *name, const char **ret_reason)
 {

@@ -33,3 +33,6 @@ tests_unit_serve_test_connection_end_LDADD = $(SERVE_TESTS)
 check_PROGRAMS += tests/unit/serve/test_exchange_log
 tests_unit_serve_test_exchange_log_SOURCES = tests/unit/serve/test_exchange_log.c $(SERVE_SERVING)
 tests_unit_serve_test_exchange_log_LDADD = $(SERVE_TESTS)
+check_PROGRAMS += tests/unit/serve/test_tunnel
+tests_unit_serve_test_tunnel_SOURCES = tests/unit/serve/test_tunnel.c $(SERVE_SERVING)
+tests_unit_serve_test_tunnel_LDADD = $(SERVE_TESTS)

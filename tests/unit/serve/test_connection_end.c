@@ -131,6 +131,16 @@ static void test_connection_lingers_so_that_the_refusal_arrives(void **state)
 	serving_until(no_connection);
 }
 
+/* A body that ends by close: with bytes of the client unread too, the first thing it sees must not be an end. */
+static void test_connection_that_cuts_by_a_reset_does_not_linger_before(void **state)
+{
+	(void)state;
+	client_open_tcp();
+	client_send("GET /torn?chunked HTTP/1.0\r\n\r\nGET /whole HTTP/1.0\r\n\r\n");
+	client_until_closed();
+	assert_true(client.reset);
+}
+
 static void test_connection_does_not_linger_when_nothing_can_come(void **state)
 {
 	(void)state;
@@ -248,6 +258,7 @@ int main(void)
 	        TEST(test_connection_answers_a_client_that_has_ended_its_side),
 	        TEST(test_connection_closes_when_the_client_does),
 	        TEST(test_connection_lingers_so_that_the_refusal_arrives),
+	        TEST(test_connection_that_cuts_by_a_reset_does_not_linger_before),
 	        TEST(test_connection_does_not_linger_when_nothing_can_come),
 	        TEST(test_connection_drains_idle_ones_now_and_others_after_their_answer),
 	        TEST(test_connection_drain_serves_the_request_that_is_already_here),
