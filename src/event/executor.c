@@ -9,10 +9,11 @@
 struct executor {
 	pthread_mutex_t lock;
 	pthread_cond_t work_waits;
+	pthread_cond_t thread_ended; /* waits on the monotonic clock */
 	struct list queue;
 	size_t queued, limit;
 	uint64_t rejected;
-	unsigned active, thread_count;
+	unsigned active, thread_count, ended_count;
 	bool stopping;
 	pthread_t threads[];
 };
@@ -42,6 +43,8 @@ static void *work(void *argument)
 		pthread_mutex_lock(&e->lock);
 		e->active--;
 	}
+	e->ended_count++;
+	pthread_cond_signal(&e->thread_ended);
 	pthread_mutex_unlock(&e->lock);
 	return NULL;
 }
@@ -61,6 +64,15 @@ static int start_threads(struct executor *e, unsigned threads)
 	return -error;
 }
 
+static void init_monotonic(pthread_cond_t *condition)
+{
+	pthread_condattr_t attributes;
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(condition, &attributes);
+	pthread_condattr_destroy(&attributes);
+}
+
 struct executor *executor_create(unsigned threads, size_t queue_limit, int *ret_error)
 {
 	struct executor *e = calloc(1, sizeof *e + threads * sizeof e->threads[0]);
@@ -70,6 +82,7 @@ struct executor *executor_create(unsigned threads, size_t queue_limit, int *ret_
 	}
 	pthread_mutex_init(&e->lock, NULL);
 	pthread_cond_init(&e->work_waits, NULL);
+	init_monotonic(&e->thread_ended);
 	list_init(&e->queue);
 	e->limit = queue_limit;
 	int error = start_threads(e, threads);
@@ -80,17 +93,14 @@ struct executor *executor_create(unsigned threads, size_t queue_limit, int *ret_
 	return e;
 }
 
-/* pthread_timedjoin_np counts on the wall clock: a jump of it makes this shorter or longer, at worst once. */
-static bool join_by(pthread_t thread, int64_t at_ns)
+/* Under the lock. pthread_timedjoin_np would count on the wall clock, which may jump. */
+static bool wait_ends(struct executor *e, int64_t at_ns)
 {
-	struct timespec at;
-	int64_t left_ns = at_ns - clock_now_ns();
-	clock_gettime(CLOCK_REALTIME, &at);
-	at.tv_sec += left_ns > 0 ? left_ns / NS_PER_S : 0;
-	at.tv_nsec += left_ns > 0 ? left_ns % NS_PER_S : 0;
-	at.tv_sec += at.tv_nsec / NS_PER_S;
-	at.tv_nsec %= NS_PER_S;
-	return pthread_timedjoin_np(thread, NULL, &at) == 0;
+	const struct timespec at = {.tv_sec = at_ns / NS_PER_S, .tv_nsec = at_ns % NS_PER_S};
+	while (e->ended_count < e->thread_count)
+		if (pthread_cond_timedwait(&e->thread_ended, &e->lock, &at))
+			return false;
+	return true;
 }
 
 bool executor_free(struct executor **executor, int64_t most_ns)
@@ -103,12 +113,13 @@ bool executor_free(struct executor **executor, int64_t most_ns)
 	e->stopping = true;
 	list_init(&e->queue);
 	pthread_cond_broadcast(&e->work_waits);
+	bool have_ended = wait_ends(e, at_ns);
 	pthread_mutex_unlock(&e->lock);
-	while (e->thread_count) {
-		if (!join_by(e->threads[e->thread_count - 1], at_ns))
-			return false;
-		e->thread_count--;
-	}
+	if (!have_ended)
+		return false;
+	while (e->thread_count)
+		pthread_join(e->threads[--e->thread_count], NULL);
+	pthread_cond_destroy(&e->thread_ended);
 	pthread_cond_destroy(&e->work_waits);
 	pthread_mutex_destroy(&e->lock);
 	free(e);
