@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 static struct member_share *share_of(const struct link *l)
@@ -316,6 +317,12 @@ bool link_is_quiet(const struct link *l)
 {
 	char byte;
 	return recv(l->stream.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
+bool link_has_no_input(const struct link *l)
+{
+	int bytes = 0;
+	return ioctl(l->stream.fd, FIONREAD, &bytes) == 0 && bytes == 0;
 }
 
 void link_abandon(struct link *l)

@@ -122,6 +122,8 @@ void link_count_failure(struct pool *, struct member *, const char *reason);
 
 /* For the pool: the server has neither closed nor sent anything. Asks the system. */
 bool link_is_quiet(const struct link *);
+/* For the pool: the server has sent nothing; whether it has closed is not looked at, which is cheaper. */
+bool link_has_no_input(const struct link *);
 /* For the pool: closes an idle link that pool_remove took out. */
 void link_discard_open(struct link *);
 /* For the pool: gives back what is left of a link whose socket went to another loop. */

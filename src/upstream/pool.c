@@ -152,7 +152,7 @@ struct link *pool_take(struct pool *p, struct member *s, bool probe)
 		if (!pool_remove(p, link))
 			continue;
 		atomic_store_explicit(&pool_share(p, s)->taken_ns, p->loop->now_ns, memory_order_relaxed);
-		if (!probe || link_is_quiet(link))
+		if (probe ? link_is_quiet(link) : link_has_no_input(link))
 			return link;
 		link_discard_open(link);
 	}

@@ -53,8 +53,9 @@ static inline struct member_share *pool_share(const struct pool *p, struct membe
 	return &s->shares[p->loop->id];
 }
 
-/* An idle connection to the server, or NULL. With `probe` one system call makes sure that it was not closed since the
- * loop last looked: for requests that could not be repeated. */
+/* An idle connection to the server, or NULL. One system call makes sure that nothing came on it since the loop last
+ * looked, which would be taken for the answer; with `probe` a dearer one, that it was not closed either: for requests
+ * that could not be repeated. */
 struct link *pool_take(struct pool *, struct member *, bool probe);
 /* Keeps an open connection with nothing to read or write; the oldest one is closed when there are enough. */
 void pool_put(struct pool *, struct link *);
