@@ -86,7 +86,7 @@ static void ask_next_name(struct dns_question *q)
 	/* The last callback may come before its dns_channel_ask returns, and free the question. */
 	struct dns_channel *channel = q->channel;
 	for (int i = 0, count = q->type_count; i < count; i++)
-		dns_channel_ask(channel, name, q->types[i], on_answer, q);
+		dns_channel_ask(channel, name, (int)q->types[i], on_answer, q);
 }
 
 void dns_question_ask(struct dns_question *q, struct dns_channel *channel)
