@@ -97,6 +97,7 @@ static void fill_view(struct server *s)
 	        .dispatch = mlserve_setting_text(settings_of(s), "dispatch"),
 	        .stall_threshold_ns = setting_ns(s, "stall_threshold"),
 	        .wake_acceptor = wake_acceptor,
+	        .buffer_bytes = (size_t)mlserve_setting_number(settings_of(s), "buffer_size"),
 	        .upstreams = s->upstreams};
 	static const char *const accepts[] = {"central", "reuseport", "sharded-ports"};
 	s->view.accept = accepts[s->listeners.accept];

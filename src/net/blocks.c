@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-void blocks_init(struct blocks *b)
+void blocks_init(struct blocks *b, size_t bytes)
 {
-	*b = (struct blocks){0};
+	*b = (struct blocks){.bytes = bytes};
 }
 
 void blocks_fini(struct blocks *b)
@@ -18,7 +18,7 @@ char *blocks_take(struct blocks *b)
 {
 	void *block = b->free;
 	if (!block)
-		return malloc(BLOCK_BYTES);
+		return malloc(b->bytes);
 	memcpy(&b->free, block, sizeof b->free);
 	b->free_count--;
 	return block;

@@ -4,16 +4,17 @@
 
 #include <stddef.h>
 
-enum { BLOCK_BYTES = 16384, BLOCKS_KEPT = 256 };
+enum { BLOCK_BYTES = 16384 /* unless configured */, BLOCKS_KEPT = 256 };
 
 struct blocks {
+	size_t bytes; /* of each */
 	void *free;
 	size_t free_count;
 };
 
-void blocks_init(struct blocks *);
+void blocks_init(struct blocks *, size_t bytes);
 void blocks_fini(struct blocks *);
-/* BLOCK_BYTES; NULL when memory is short. */
+/* blocks->bytes of them; NULL when memory is short. */
 char *blocks_take(struct blocks *);
 void blocks_give(struct blocks *, char *block);
 

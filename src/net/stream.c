@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-enum { FLUSH_BYTES = 2 << 20, PINNED_SPARE = BLOCK_BYTES / 4 };
+enum { FLUSH_BYTES = 2 << 20 };
 
 bool stream_open(struct stream *s, struct loop *l, struct blocks *blocks, int fd)
 {
@@ -34,7 +34,7 @@ bool stream_open(struct stream *s, struct loop *l, struct blocks *blocks, int fd
 
 static void give_buffer(struct stream *s, char **buffer, uint32_t *capacity)
 {
-	if (*capacity == BLOCK_BYTES)
+	if (*capacity == s->blocks->bytes)
 		blocks_give(s->blocks, *buffer);
 	else
 		free(*buffer);
@@ -107,7 +107,7 @@ static bool move_in(struct stream *s, size_t capacity)
 {
 	MUST(s->in_pinned == 0);
 	uint32_t length = s->in_end - s->in_start;
-	char *bigger = capacity == BLOCK_BYTES ? blocks_take(s->blocks) : malloc(capacity);
+	char *bigger = capacity == s->blocks->bytes ? blocks_take(s->blocks) : malloc(capacity);
 	if (!bigger)
 		return false;
 	if (length)
@@ -123,7 +123,7 @@ static bool move_in(struct stream *s, size_t capacity)
 bool stream_grow(struct stream *s, size_t bytes)
 {
 	compact(s);
-	return s->in_capacity >= bytes || move_in(s, bytes < BLOCK_BYTES ? BLOCK_BYTES : bytes);
+	return s->in_capacity >= bytes || move_in(s, bytes < s->blocks->bytes ? s->blocks->bytes : bytes);
 }
 
 static enum stream_result fail(struct stream *s, int error)
@@ -145,7 +145,7 @@ enum stream_result stream_read(struct stream *s)
 {
 	if (!s->readable)
 		return STREAM_AGAIN;
-	if (!s->in && !move_in(s, BLOCK_BYTES))
+	if (!s->in && !move_in(s, s->blocks->bytes))
 		return fail(s, ENOMEM);
 	if (s->in_end == s->in_capacity)
 		compact(s);
@@ -181,8 +181,8 @@ void stream_consume(struct stream *s, size_t bytes)
 bool stream_pin(struct stream *s, size_t bytes, const char **ret_bytes)
 {
 	MUST(s->in_pinned == 0 && bytes <= s->in_end - s->in_start);
-	if (s->in_capacity - s->in_start - bytes < PINNED_SPARE &&
-	        !stream_grow(s, bytes + PINNED_SPARE + (s->in_end - s->in_start)))
+	size_t spare = s->blocks->bytes / 4;
+	if (s->in_capacity - s->in_start - bytes < spare && !stream_grow(s, bytes + spare + (s->in_end - s->in_start)))
 		return false;
 	*ret_bytes = s->in + s->in_start;
 	s->in_start += (uint32_t)bytes;
@@ -203,7 +203,7 @@ size_t stream_room(const struct stream *s)
 {
 	if (s->segment.kind != SEGMENT_NONE)
 		return 0;
-	return s->out ? s->out_capacity - s->out_end : BLOCK_BYTES;
+	return s->out ? s->out_capacity - s->out_end : s->blocks->bytes;
 }
 
 char *stream_reserve(struct stream *s, size_t bytes)
@@ -213,10 +213,10 @@ char *stream_reserve(struct stream *s, size_t bytes)
 	uint32_t length = s->out_end - s->out_start;
 	if (s->out && s->out_capacity - s->out_end >= bytes)
 		return s->out + s->out_end;
-	size_t capacity = BLOCK_BYTES;
+	size_t capacity = s->blocks->bytes;
 	while (capacity < length + bytes)
 		capacity *= 2;
-	char *bigger = capacity == BLOCK_BYTES ? blocks_take(s->blocks) : malloc(capacity);
+	char *bigger = capacity == s->blocks->bytes ? blocks_take(s->blocks) : malloc(capacity);
 	if (!bigger)
 		return NULL;
 	if (length)

@@ -68,7 +68,7 @@ void stream_note(struct stream *, uint32_t events);
 /* Registers the socket if it is not yet; after that every change is announced. 0 or a negative errno. */
 int stream_wait(struct stream *);
 
-/* One read into the in buffer; it grows by `extra` over BLOCK_BYTES at most. */
+/* One read into the in buffer; it grows by `extra` over a block at most. */
 enum stream_result stream_read(struct stream *);
 /* Makes room for `bytes` contiguous bytes from in_start in all (a head longer than a block). false: no memory. Unpinned
  * only. */

@@ -11,9 +11,8 @@
 #include <sys/socket.h>
 
 enum {
-	PIPELINE_BYTES = BLOCK_BYTES / 2, /* answers gathered before a write while more requests are here already */
-	STEPS_A_TURN = 64,                /* some twenty pipelined requests; then the others have their turn */
-	LINGER_READS = 16,                /* in one step; then the others have their turn */
+	STEPS_A_TURN = 64, /* some twenty pipelined requests; then the others have their turn */
+	LINGER_READS = 16, /* in one step; then the others have their turn */
 };
 
 static void connection_step(struct connection *);
@@ -117,7 +116,7 @@ static bool begin_exchange(struct connection *c, const char *bytes, size_t lengt
 /* Room for the largest head and the body bytes behind it. */
 static bool make_room(struct connection *c)
 {
-	return stream_grow(&c->stream, c->listener->max_header_bytes + BLOCK_BYTES / 4);
+	return stream_grow(&c->stream, c->listener->max_header_bytes + c->context->blocks.bytes / 4);
 }
 
 /* A head begins with its first byte that is no line end: a stray one behind a body begins nothing (RFC 9112 2.2). */
@@ -163,12 +162,18 @@ static bool read_more(struct connection *c)
 	}
 }
 
+/* Answers gather before a write while more requests are here already. */
+static bool has_room_for_more(const struct connection *c)
+{
+	return c->stream.segment.kind == SEGMENT_NONE && stream_room(&c->stream) >= c->context->blocks.bytes / 2;
+}
+
 /* Answers to earlier requests of a pipeline are written before too many gather. */
 static bool may_answer_more(struct connection *c)
 {
 	if (stream_is_drained(&c->stream))
 		return true;
-	if (c->stream.segment.kind == SEGMENT_NONE && stream_room(&c->stream) >= PIPELINE_BYTES)
+	if (has_room_for_more(c))
 		return true;
 	return stream_flush(&c->stream) == STREAM_DONE;
 }
@@ -243,7 +248,7 @@ static bool step_ended(struct connection *c)
 	}
 	bool body_done = x->answer_closes || x->body_ended || x->body_failed;
 	bool more_follows = body_done && !x->answer_closes && stream_bytes(&c->stream).length > 0;
-	if (more_follows && c->stream.segment.kind == SEGMENT_NONE && stream_room(&c->stream) >= PIPELINE_BYTES)
+	if (more_follows && has_room_for_more(c))
 		return finish_exchange(c);
 	/* The client may ask again, on another connection, before we are back from the last write: by then the request
 	 * must not count as in flight any more, or the acceptor takes this loop for a busy one. */
@@ -274,7 +279,8 @@ static bool step_exchange(struct connection *c)
 	enum stream_result result = stream_flush(&c->stream);
 	if (result == STREAM_FAILED)
 		return lose(c);
-	return x->more_wanted && c->stream.bytes_out != before && stream_room(&c->stream) >= BLOCK_BYTES / 2;
+	return x->more_wanted && c->stream.bytes_out != before &&
+	       stream_room(&c->stream) >= c->context->blocks.bytes / 2;
 }
 
 /* ---- closing ---------------------------------------------------------------------------------------- */

@@ -40,7 +40,7 @@ bool context_init(struct context *c, struct loop *l, const struct routes *routes
 	        .loop = l, .routes = routes, .view = view, .self = self, .max_fields = max_fields, .date_s = -1};
 	context_saw_request(c);
 	c->exchange_bytes = sizeof(struct mlserve_exchange) + largest_state(routes);
-	blocks_init(&c->blocks);
+	blocks_init(&c->blocks, view->buffer_bytes ? view->buffer_bytes : BLOCK_BYTES);
 	make_request_id_prefix(c);
 	c->match = route_match_create(routes_group_count(routes));
 	c->locals = calloc(routes_count(routes) + 1, sizeof *c->locals);

@@ -290,7 +290,8 @@ bool exchange_advance(struct mlserve_exchange *x)
 		return !x->body_wanted || x->phase >= ANSWER_ENDED;
 	}
 	/* Bytes that are sent from where they lie need room in the socket, not in the buffer. */
-	bool has_room = x->stream->writable && !x->stream->error && stream_room(x->stream) >= BLOCK_BYTES / 2;
+	bool has_room =
+	        x->stream->writable && !x->stream->error && stream_room(x->stream) >= x->context->blocks.bytes / 2;
 	if (x->more_wanted && has_room && x->route->handler->more) {
 		x->more_wanted = false;
 		call(x, x->route->handler->more);

@@ -28,6 +28,7 @@ struct server_view {
 	int64_t started_ns;
 	unsigned generation, loop_count, cpus_available;
 	uint64_t max_connections; /* of all loops together */
+	size_t buffer_bytes;      /* of a connection, each way; 0: as usual */
 	struct loop_view *loops;
 	struct stats *control; /* of the control thread's own loop */
 	atomic_int phase;      /* enum server_phase; by the control thread */

@@ -53,8 +53,9 @@ static enum link_result look_for_head(struct link *l, enum method to, struct res
 static enum link_result make_room(struct link *l)
 {
 	size_t room = 2 * (size_t)l->stream.in_capacity;
-	if (room > LINK_HEAD_BYTES + BLOCK_BYTES)
-		room = LINK_HEAD_BYTES + BLOCK_BYTES;
+	size_t most = LINK_HEAD_BYTES + l->stream.blocks->bytes;
+	if (room > most)
+		room = most;
 	if (room <= l->stream.in_capacity)
 		return refuse(l, too_long);
 	return stream_grow(&l->stream, room) ? LINK_DONE : fail(l, "no memory");

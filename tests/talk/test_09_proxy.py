@@ -353,3 +353,17 @@ def test_the_tail_of_a_large_answer_survives_both_sides_closing(serve, origin):
             client.send(b"0\r\n\r\nextra")
             taken = client.response(within=30)
             assert digest(taken.body) == digest(body)
+
+
+def test_buffer_size_is_what_is_read_at_once(serve, origin):
+    """A long answer that comes in chunks goes on in pieces of the buffer's size at most."""
+    body = bytes(range(256)) * 4096
+    up = origin(answering(lambda taken: b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked(body)))
+    most = {}
+    for size in ("4k", "256k"):
+        server = serve(CONF.replace("[server]\n", f"[server]\nbuffer_size = {size}\n"), up=up)
+        with server.connect() as client:
+            answered = client.get("/up")
+        assert answered.body == body
+        most[size] = max(answered.sizes)
+    assert most["4k"] <= 4096 < 16384 < most["256k"] <= 256 * 1024, most

@@ -41,7 +41,7 @@ int streaming_setup(void **state)
 			big[i] = (char)(i * 31 + i / 251 + i / 65521);
 	}
 	stats_init(&stats);
-	blocks_init(&blocks);
+	blocks_init(&blocks, BLOCK_BYTES);
 	done_count = 0;
 	memset(&s, 0xa5, sizeof s); /* stream_open sets what it needs */
 	s.watch.loop = NULL;

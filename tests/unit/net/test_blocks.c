@@ -13,7 +13,7 @@ static void test_blocks_are_used_again_last_given_first(void **state)
 {
 	struct blocks b;
 	(void)state;
-	blocks_init(&b);
+	blocks_init(&b, BLOCK_BYTES);
 	char *first = blocks_take(&b), *second = blocks_take(&b);
 	assert_ptr_not_equal(first, second);
 	memset(first, 'a', BLOCK_BYTES); /* whole blocks, to their last byte */
@@ -36,7 +36,7 @@ static void test_blocks_beyond_those_worth_keeping_are_freed(void **state)
 	static char *taken[BLOCKS_KEPT + 10];
 	struct blocks b;
 	(void)state;
-	blocks_init(&b);
+	blocks_init(&b, BLOCK_BYTES);
 	for (int i = 0; i < BLOCKS_KEPT + 10; i++)
 		taken[i] = blocks_take(&b);
 	for (int i = 0; i < BLOCKS_KEPT + 10; i++)

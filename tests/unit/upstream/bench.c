@@ -43,7 +43,7 @@ void bench_open(struct bench *b, unsigned server_count, const char *settings)
 	/* As loop_run begins. */
 	b->loop.now_ns = clock_now_ns();
 	b->loop.second = stats_second(&b->stats, b->loop.now_ns);
-	blocks_init(&b->blocks);
+	blocks_init(&b->blocks, BLOCK_BYTES);
 	b->pool = pool_get(b->group, &b->loop, &b->blocks);
 	assert_non_null(b->pool);
 	assert_ptr_equal(pool_get(b->group, &b->loop, &b->blocks), b->pool);
