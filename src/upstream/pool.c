@@ -137,6 +137,9 @@ void pool_forget(struct pool *p, struct link *link)
 
 bool pool_remove(struct pool *p, struct link *link)
 {
+	/* Until it is posted back events of it may come: the other loop has yet to take it out of this one's set. */
+	if (link->is_lost)
+		return false;
 	bool is_ours = offer_withdraw(p, link);
 	pool_forget(p, link);
 	link->is_lost = !is_ours;

@@ -1,6 +1,6 @@
 # Not part of make check: `make stress`, or tests/stress/run, builds and runs these. They compile the event room for
 # themselves, with its points of delay or with weakened memory orders.
-STRESS_ALL = tests/stress/stress_handover tests/stress/stress_sleep tests/stress/stress_sleep_weak_post \
+STRESS_ALL = tests/stress/stress_handover tests/stress/stress_pools tests/stress/stress_sleep tests/stress/stress_sleep_weak_post \
 	tests/stress/stress_sleep_weak_sleep tests/stress/stress_sleep_weak_look
 EXTRA_PROGRAMS += $(STRESS_ALL)
 CLEANFILES += $(STRESS_ALL)
@@ -9,6 +9,13 @@ EXTRA_DIST += tests/stress/run
 tests_stress_stress_handover_SOURCES = tests/stress/stress_handover.c src/event/loop.c src/event/mailbox.c
 tests_stress_stress_handover_CPPFLAGS = $(AM_CPPFLAGS) -DSTRESS
 tests_stress_stress_handover_LDADD = src/stats/libstats.a src/base/libbase.a $(EV_LIBS) -lm
+
+tests_stress_stress_pools_SOURCES = tests/stress/stress_pools.c src/event/loop.c src/event/mailbox.c \
+	$(src_upstream_libupstream_a_SOURCES)
+tests_stress_stress_pools_CPPFLAGS = $(AM_CPPFLAGS) -DSTRESS
+tests_stress_stress_pools_LDADD = src/net/libnet.a src/event/libevent.a src/http/libhttp.a src/config/libconfig.a \
+	src/stats/libstats.a src/base/libbase.a $(LLHTTP_LIBS) $(INIH_LIBS) $(XXHASH_LIBS) $(EV_LIBS) $(CARES_LIBS) \
+	-lresolv -lm
 
 tests_stress_stress_sleep_SOURCES = tests/stress/stress_sleep.c src/event/mailbox.c
 tests_stress_stress_sleep_CPPFLAGS = $(AM_CPPFLAGS)
