@@ -16,7 +16,7 @@ enum { LOG_LINES_A_SECOND = 4 };
 
 static const char no_server[] = "No upstream server is up.";
 
-static void begin_try(struct forward *, bool fresh);
+static void begin_try(struct forward *);
 static void wait_for_server(struct forward *);
 
 /* ---- the request ------------------------------------------------------------------------- */
@@ -192,10 +192,10 @@ static void go_on_after(struct forward *f, struct outcome o)
 	f->head_is_sent = false;
 	f->head_deadline_ns = 0;
 	if (may_repeat && is_stale_try)
-		return begin_try(f, true);
+		return begin_try(f);
 	enum pick_result result = may_repeat && may_retry(f) ? pick_again(f) : PICK_TRIED;
 	if (result == PICK_DONE)
-		begin_try(f, false);
+		begin_try(f);
 	else if (result == PICK_FULL)
 		wait_for_server(f);
 	else
@@ -304,10 +304,11 @@ static struct link *connect_to(struct forward *f, int *ret_error)
 }
 
 /* 0, or a negative errno: there is no link. */
-static int find_link(struct forward *f, bool fresh)
+static int find_link(struct forward *f)
 {
 	int error = 0;
-	f->link = fresh ? NULL : reuse(f);
+	/* After a stale connection none is trusted that could be stale as well. */
+	f->link = f->stale_try_is_used ? NULL : reuse(f);
 	if (!f->link)
 		f->link = connect_to(f, &error);
 	return f->link ? 0 : error;
@@ -334,9 +335,9 @@ static void begin_on_link(struct forward *f, int error)
 		forward_advance(f);
 }
 
-static void begin_try(struct forward *f, bool fresh)
+static void begin_try(struct forward *f)
 {
-	int error = find_link(f, fresh);
+	int error = find_link(f);
 	if (error == -EUSERS) {
 		f->tried_count--;
 		wait_for_server(f);
@@ -352,7 +353,7 @@ static bool on_retry(struct waiter *w)
 {
 	struct forward *f = CONTAINER_OF(w, struct forward, waiter);
 	enum pick_result result = pick(f);
-	int error = result == PICK_DONE ? find_link(f, false) : 0;
+	int error = result == PICK_DONE ? find_link(f) : 0;
 	f->tried_count -= error == -EUSERS;
 	if (error == -EUSERS || result == PICK_FULL || result == PICK_PENDING)
 		return false;
@@ -389,7 +390,7 @@ static void wait_for_server(struct forward *f)
 static void go_on_with(struct forward *f, enum pick_result result)
 {
 	if (result == PICK_DONE)
-		begin_try(f, false);
+		begin_try(f);
 	else if (result == PICK_FULL || result == PICK_PENDING)
 		wait_for_server(f);
 	else
