@@ -20,7 +20,6 @@ static const char *directory_fault(const char *path)
 bool proxy_buffer_configure(const struct mlserve_settings *s, struct proxy_route *route)
 {
 	struct spool_place *place = &route->spool_place;
-	const char *fault;
 	route->buffers_request = mlserve_setting_number(s, "request_buffering");
 	route->buffers_answer = mlserve_setting_number(s, "response_buffering");
 	place->memory_bytes = mlserve_setting_number(s, "buffer_memory");
@@ -28,13 +27,10 @@ bool proxy_buffer_configure(const struct mlserve_settings *s, struct proxy_route
 	place->directory = mlserve_setting_text(s, "buffer_dir");
 	if (!route->buffers_request && !route->buffers_answer)
 		return true;
-	if (!place->directory || !*place->directory)
-		fault = "is empty";
-	else
-		fault = directory_fault(place->directory);
+	const char *fault = directory_fault(place->directory);
 	if (fault)
 		mlserve_setting_fault(s, "buffer_dir", 0, "%s: %s; allowed: a directory that can be written to",
-		        place->directory ? place->directory : "", fault);
+		        place->directory, fault);
 	return !fault;
 }
 
