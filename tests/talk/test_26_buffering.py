@@ -85,6 +85,18 @@ def test_a_body_is_the_same_however_it_is_split(serve, origin):
             assert client.response().body == digest(data).encode()
 
 
+def test_trailers_behind_a_collected_body_go_up_with_its_chunks(serve, origin):
+    first, second = origin(closing_within_body), origin(answering(echo_digest))
+    server = start(serve, first, second, request=True, upstream="balance = round-robin")
+    data = body(5)
+    with server.connect() as client:
+        for _ in range(2):
+            client.send(request("PUT", "/", "Transfer-Encoding: chunked") + in_chunks(data)[:-5] + b"0\r\nX-Sum: 1\r\n\r\n")
+            assert client.response(within=30).body == digest(data).encode()
+    assert first.links
+    assert [(taken.framing, taken.trailers.get("X-Sum")) for taken in second.requests] == [("chunked", "1")] * 2
+
+
 def test_a_large_body_waits_in_a_file_that_ends_with_its_request(serve, origin):
     up = origin(answering(echo_digest))
     data = body(200)

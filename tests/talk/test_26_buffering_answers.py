@@ -157,6 +157,16 @@ def test_answers_of_other_framings_arrive_whole(serve, origin, version, framing)
     expect_rest(server)
 
 
+def test_trailers_behind_a_buffered_answer_arrive(serve, origin):
+    script = Sender(framed(body(20), "chunked")[:-5] + b"0\r\nX-Sum: 1\r\n\r\n")
+    server = start(serve, origin(script), response=True)
+    client = ask_big(server)
+    script.wait()
+    assert server.get("/small").body == b"/small"
+    taken = client.response(within=60)
+    assert digest(taken.body) == digest(body(20)) and taken.trailers.get("X-Sum") == "1"
+
+
 @pytest.mark.parametrize("memory", ["0", "1k", "64k", "32m"])
 def test_buffer_memory_decides_whether_there_is_a_file(serve, origin, memory):
     script = Sender(framed(body(20), "length"))
