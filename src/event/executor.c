@@ -111,7 +111,10 @@ bool executor_free(struct executor **executor, int64_t most_ns)
 		return true;
 	pthread_mutex_lock(&e->lock);
 	e->stopping = true;
-	list_init(&e->queue);
+	LIST_EACH_SAFE (node, &e->queue) {
+		if (!CONTAINER_OF(node, struct job, node)->is_release)
+			list_remove(node);
+	}
 	pthread_cond_broadcast(&e->work_waits);
 	bool have_ended = wait_ends(e, at_ns);
 	pthread_mutex_unlock(&e->lock);
@@ -132,7 +135,7 @@ bool executor_submit(struct executor *e, struct loop *home, struct job *job)
 	job->home = home;
 	job->post.run = on_done;
 	pthread_mutex_lock(&e->lock);
-	bool taken = e->queued < e->limit;
+	bool taken = e->queued < e->limit || job->is_release;
 	if (taken) {
 		list_append(&e->queue, &job->node);
 		e->queued++;

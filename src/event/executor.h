@@ -17,6 +17,7 @@ struct job {
 	void (*work)(void *argument); /* in a thread of the executor */
 	void *argument;
 	void (*done)(struct loop *, struct job *);
+	bool is_release; /* gives something back: it is neither refused nor dropped at the end */
 };
 
 struct executor_figures {
@@ -26,8 +27,8 @@ struct executor_figures {
 
 /* Control thread. NULL and a negative errno in *ret_error when it cannot be made. */
 struct executor *executor_create(unsigned threads, size_t queue_limit, int *ret_error);
-/* Control thread, after every loop ended: drops the queue, waits at most so long for running jobs, and frees it. false:
- * a job still runs, nothing was freed, and the process can only exit. */
+/* Control thread, after every loop ended: drops the queue but for releases, waits at most so long for what runs, and
+ * frees it. false: a job still runs, nothing was freed, and the process can only exit. */
 bool executor_free(struct executor **, int64_t most_ns);
 
 /* Any loop's thread. job->work, argument and done are set. false: the queue is full; the job stays the caller's. */

@@ -5,7 +5,8 @@
  *
  * This file holds the handler and its steps. Bytes go up in proxy_up.c and come down in
  * proxy_down.c; what a failed try leads to is in proxy_try.c; proxy_tunnel.c is what
- * follows an answer 101.
+ * follows an answer 101; with buffering, bodies wait in proxy_buffer_up.c and
+ * proxy_buffer_down.c.
  */
 #include "base/check.h"
 #include "config/options.h"
@@ -100,6 +101,8 @@ static void serve(struct mlserve_exchange *x)
 		refuse(x, 508, "The request came back to this server.");
 	else if (proxy_request_is_absurd(&request))
 		refuse(x, 400, "The Connection field names too many fields.");
+	else if (f->route->buffers_request)
+		forward_collect(f);
 	else
 		forward_try(f);
 }
@@ -109,6 +112,8 @@ static void on_body(struct mlserve_exchange *x)
 	struct forward *f = mlserve_exchange_state(x);
 	if (f->tunnel.is_open)
 		forward_tunnel(f);
+	else if (f->collects)
+		forward_collect(f);
 	else if (f->link && f->head_is_sent)
 		forward_advance(f);
 }
@@ -116,6 +121,8 @@ static void on_body(struct mlserve_exchange *x)
 static void on_more(struct mlserve_exchange *x)
 {
 	struct forward *f = mlserve_exchange_state(x);
+	if (f->is_spooling && !forward_drain(f))
+		return;
 	f->client_is_full = false;
 	if (f->tunnel.is_open)
 		forward_tunnel(f);
@@ -188,6 +195,7 @@ static bool configure(const struct mlserve_settings *s, void **ret_route)
 	fine = read_prefix(s, &route->strip_prefix) && fine;
 	fine = read_rewrite(s, &route->rewrite) && fine;
 	fine = read_host(s, &route->upstream_host) && fine;
+	fine = proxy_buffer_configure(s, route) && fine;
 	if (fine)
 		*ret_route = route;
 	else

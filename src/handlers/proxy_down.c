@@ -105,6 +105,8 @@ static enum forward_step begin_answer(struct forward *f, struct response_head *h
 	/* The server has decided, and does not want the rest: a successful answer may still be made from it. */
 	if (f->upload == UPLOAD_GOES_ON && (head->status >= 400 || !head->keep_alive))
 		forward_stop_upload(f);
+	if (f->upload != UPLOAD_GOES_ON)
+		spool_free(&f->request_spool); /* an answer that may last long needs it no more */
 	link_take_head(f->link, exchange_head(f->exchange)->method, head, length);
 	return FORWARD_GOES_ON;
 }
@@ -155,7 +157,11 @@ static enum forward_step finish(struct forward *f)
 		trailers.length = proxy_trailers_write(trailers_lines(&link->trailers), NULL, link->trailers.lines);
 	}
 	f->link = NULL;
-	mlserve_answer_end_with(f->exchange, trailers);
+	spool_free(&f->request_spool);
+	if (f->is_spooling)
+		forward_end_later(f, trailers);
+	else
+		mlserve_answer_end_with(f->exchange, trailers);
 	link_release(link);
 	return FORWARD_ENDED;
 }
@@ -178,9 +184,13 @@ static enum forward_step pass_body(struct forward *f)
 		return forward_fail(f, 502, f->link->reason);
 	}
 	f->body_has_begun = true;
+	if (f->is_spooling)
+		return forward_spool(f, data);
 	size_t taken = mlserve_answer_write(f->exchange, data.data, data.length);
 	link_take_body(f->link, taken);
 	f->client_is_full = taken < data.length;
+	if (f->client_is_full && f->route->buffers_answer)
+		return forward_spool(f, slice_from(data, taken));
 	return f->client_is_full ? FORWARD_WAITS : FORWARD_GOES_ON;
 }
 

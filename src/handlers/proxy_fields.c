@@ -227,10 +227,10 @@ static char *put_who(char *to, const struct proxy_request *r)
 
 static char *put_framing(char *to, const struct proxy_request *r)
 {
-	if (r->head->body_length == LENGTH_UNKNOWN)
+	if (r->body_length == LENGTH_UNKNOWN)
 		to = put(to, SLICE("Transfer-Encoding: chunked\r\n"));
-	else if (r->head->body_length > 0 || r->head->fields.seen & BIT(CONTENT_LENGTH))
-		to += sprintf(to, "Content-Length: %" PRId64 "\r\n", r->head->body_length);
+	else if (r->head->body_length != LENGTH_NONE || r->head->fields.seen & BIT(CONTENT_LENGTH))
+		to += sprintf(to, "Content-Length: %" PRId64 "\r\n", r->body_length);
 	if (r->upgrade.length)
 		return put_line(put(to, SLICE("Connection: Upgrade\r\n")), SLICE("Upgrade: "), r->upgrade);
 	return r->closes ? put(to, SLICE("Connection: close\r\n")) : to;

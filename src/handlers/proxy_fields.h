@@ -14,8 +14,9 @@
 
 struct proxy_request {
 	const struct request_head *head;
-	struct slice path; /* normalised, begins with '/'; the head's query follows it */
-	struct slice host; /* for the Host field */
+	struct slice path;   /* normalised, begins with '/'; the head's query follows it */
+	struct slice host;   /* for the Host field */
+	int64_t body_length; /* as in the head, or that of a chunked body which is here as a whole */
 	const struct address *peer;
 	bool peer_is_trusted, is_secure;
 	struct slice instance; /* for Via */

@@ -1,5 +1,5 @@
-/* One proxied exchange, shared by proxy.c (handler and steps), proxy_up.c (the request), proxy_down.c (the answer) and
- * proxy_try.c (servers, failures, repeats). */
+/* One proxied exchange, shared by proxy.c (handler and steps), proxy_up.c (the request), proxy_down.c (the answer),
+ * proxy_try.c (servers, failures, repeats) and proxy_buffer*.c (bodies that wait in memory and on disk). */
 #ifndef HANDLERS_PROXY_FORWARD_H
 #define HANDLERS_PROXY_FORWARD_H
 
@@ -8,6 +8,8 @@
 #include "handlers/proxy_split.h"
 #include "http/websocket.h"
 #include "mlserve/handler.h"
+#include "net/spool.h"
+#include "serve/exchange.h"
 #include "upstream/pool.h"
 
 enum {
@@ -22,6 +24,8 @@ struct proxy_route {
 	struct slice upstream_host;
 	int64_t tunnel_timeout_ns, half_close_timeout_ns;
 	bool rewrites_location, rewrites_cookie_path;
+	bool buffers_request, buffers_answer;
+	struct spool_place spool_place;
 };
 
 /* Of one route in one loop. */
@@ -73,10 +77,13 @@ struct forward {
 
 	enum upload upload;
 	bool head_is_sent;
-	struct slice piece; /* of the client's body, not in the stream yet */
-	struct slice first; /* the first piece as it was lent, for another try */
-	bool first_is_lost; /* it was given back */
-	int64_t taken;      /* body bytes taken from the client */
+	struct slice piece;          /* of the client's body, not in the stream yet */
+	struct slice first;          /* the first piece as it was lent, for another try */
+	bool first_is_lost;          /* it was given back */
+	int64_t taken;               /* body bytes taken from the client */
+	bool collects;               /* the body, before a server is tried */
+	struct spool *request_spool; /* all of the body; NULL: it goes on as it comes */
+	size_t lent;                 /* bytes of it that f->piece began with */
 
 	bool has_begun;      /* the final answer */
 	bool body_has_begun; /* the client has the head whole */
@@ -84,9 +91,21 @@ struct forward {
 	bool drops_trailers; /* of the answer: its Connection named fields, and is gone when they come */
 	unsigned interim_count;
 	size_t interim_bytes;
-	int64_t head_deadline_ns; /* 0: not set */
-	uint64_t upstream_taken;  /* of what was written, when the deadline was set */
+	int64_t head_deadline_ns;   /* 0: not set */
+	uint64_t upstream_taken;    /* of what was written, when the deadline was set */
+	struct spool *answer_spool; /* what the client has not taken yet */
+	bool is_spooling;           /* there is something in it */
+	bool spool_fault_is_told;
+	bool answer_is_over, answer_is_cut; /* there is no link any more: so it ends when the spool is empty */
+	struct slice answer_trailers;
 };
+
+/* Of the request's body, towards the upstream. With trailers behind it it stays chunked, or nobody would see them. */
+static inline int64_t forward_body_length(const struct forward *f)
+{
+	bool is_here = f->request_spool && exchange_trailers(f->exchange).length == 0;
+	return is_here ? spool_total(f->request_spool) : exchange_head(f->exchange)->body_length;
+}
 
 enum forward_step {
 	FORWARD_GOES_ON,
@@ -141,5 +160,35 @@ enum forward_step forward_fail(struct forward *, unsigned status, const char *re
 enum forward_step forward_fail_memory(struct forward *);
 /* The client's body is malformed, too large or incomplete. FORWARD_ENDED. */
 enum forward_step forward_fail_client(struct forward *);
+
+/* ---- proxy_buffer.c -------------------------------------------------------------------------- */
+
+/* The route's buffer options; false: they have a fault. */
+bool proxy_buffer_configure(const struct mlserve_settings *, struct proxy_route *);
+/* `keeps` as in spool_create; NULL: no memory, or nothing to work with. */
+struct spool *forward_make_spool(struct forward *, bool keeps, void (*changed)(void *));
+/* Says in the log why a body cannot be buffered. */
+void forward_log_spool(struct forward *, const char *option, const char *reason);
+/* Before the exchange ends. */
+void forward_drop_spools(struct forward *);
+
+/* ---- proxy_buffer_up.c ----------------------------------------------------------------------- */
+
+/* Takes what there is of the body; a server is tried once it is whole. */
+void forward_collect(struct forward *);
+/* Gets the next bytes of the collected body into f->piece; FAILED: they cannot be had, see forward_fail_collected. */
+enum mlserve_body forward_next_piece(struct forward *);
+/* Before the body goes to another server. */
+void forward_rewind(struct forward *);
+enum forward_step forward_fail_collected(struct forward *);
+
+/* ---- proxy_buffer_down.c --------------------------------------------------------------------- */
+
+/* Keeps a piece of the answer that the client does not take now; as much of it as there is room for. */
+enum forward_step forward_spool(struct forward *, struct slice data);
+/* The server has sent all: the answer ends once the client has taken what was kept. */
+void forward_end_later(struct forward *, struct slice trailers);
+/* Moves what was kept to the client. true: the upstream's turn, as it was made to wait. */
+bool forward_drain(struct forward *);
 
 #endif

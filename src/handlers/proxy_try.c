@@ -61,6 +61,7 @@ void forward_describe(const struct forward *f, struct proxy_request *ret)
 	        .head = exchange_head(x),
 	        .path = f->rewritten.data ? f->rewritten : strip(mlserve_request_path(x), f->route->strip_prefix),
 	        .host = host_for(f),
+	        .body_length = forward_body_length(f),
 	        .peer = exchange_peer(x),
 	        .peer_is_trusted = exchange_peer_is_trusted(x),
 	        .is_secure = exchange_is_secure(x),
@@ -110,6 +111,11 @@ static void log_failure(struct forward *f, const char *reason)
 static void answer_failure(struct forward *f)
 {
 	struct mlserve_exchange *x = f->exchange;
+	if (f->is_spooling) {
+		f->answer_is_cut = true;
+		return;
+	}
+	forward_drop_spools(f);
 	if (f->has_begun) {
 		/* With its head whole, so that the client sees what is missing. */
 		mlserve_answer_write(x, NULL, 0);
@@ -235,6 +241,7 @@ enum forward_step forward_fail_client(struct forward *f)
 {
 	link_drop(f->link);
 	f->link = NULL;
+	forward_drop_spools(f);
 	if (f->has_begun)
 		mlserve_answer_abort(f->exchange);
 	else
@@ -420,4 +427,5 @@ void forward_cancel(struct forward *f)
 		queue_remove(f->pool, &f->waiter);
 	f->link = NULL;
 	f->waits = false;
+	forward_drop_spools(f);
 }

@@ -19,12 +19,14 @@ static bool add(struct stream *s, struct slice bytes)
 
 static bool is_chunked(const struct forward *f)
 {
-	return exchange_head(f->exchange)->body_length == LENGTH_UNKNOWN;
+	return forward_body_length(f) == LENGTH_UNKNOWN;
 }
 
 /* Gets the next bytes of the client's body into f->piece. */
 static enum mlserve_body take_piece(struct forward *f)
 {
+	if (f->request_spool)
+		return forward_next_piece(f);
 	int64_t length = exchange_head(f->exchange)->body_length;
 	if (length >= 0 && f->taken == length)
 		return MLSERVE_BODY_END;
@@ -98,7 +100,7 @@ static enum forward_step pump_up(struct forward *f)
 			if (result == MLSERVE_BODY_WAIT)
 				return FORWARD_WAITS;
 			if (result == MLSERVE_BODY_FAILED)
-				return forward_fail_client(f);
+				return f->request_spool ? forward_fail_collected(f) : forward_fail_client(f);
 			if (result == MLSERVE_BODY_END) {
 				f->upload = UPLOAD_DONE;
 				return !is_chunked(f) || add_last_chunk(f) ? FORWARD_WAITS : forward_fail_memory(f);
@@ -141,6 +143,7 @@ enum forward_step forward_send_head(struct forward *f)
 	f->upload = exchange_head(x)->body_length == LENGTH_NONE ? UPLOAD_DONE : UPLOAD_GOES_ON;
 	/* For another try: what was taken already stands in f->first. */
 	f->piece = f->first;
+	forward_rewind(f);
 	if (is_chunked(f) && f->piece.length && !begin_chunk(f))
 		return forward_fail_memory(f);
 	return FORWARD_WAITS;

@@ -8,6 +8,9 @@ src_handlers_libhandlers_a_SOURCES = \
 	src/handlers/health_upstreams.c src/handlers/health_upstreams.h \
 	src/handlers/module.c src/handlers/module.h \
 	src/handlers/proxy.c src/handlers/proxy_forward.h \
+	src/handlers/proxy_buffer.c \
+	src/handlers/proxy_buffer_down.c \
+	src/handlers/proxy_buffer_up.c \
 	src/handlers/proxy_down.c \
 	src/handlers/proxy_fields.c src/handlers/proxy_fields.h \
 	src/handlers/proxy_key.c src/handlers/proxy_key.h \

@@ -31,3 +31,16 @@ def descriptors(pid):
 def children(pid):
     with open(f"/proc/{pid}/task/{pid}/children") as list_:
         return list_.read().split()
+
+
+def nameless_files(pid, directory):
+    """Sizes of the files without a name that it has open in that directory."""
+    sizes = []
+    for number in os.listdir(f"/proc/{pid}/fd"):
+        path = f"/proc/{pid}/fd/{number}"
+        try:
+            if os.readlink(path).startswith(f"{directory}/") and os.readlink(path).endswith(" (deleted)"):
+                sizes.append(os.stat(path).st_size)
+        except FileNotFoundError:
+            pass  # closed since
+    return sizes

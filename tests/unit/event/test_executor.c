@@ -253,6 +253,31 @@ static void test_executor_free_waits_for_running_jobs_and_drops_the_queue(void *
 	assert_int_equal(loop_init(&loop, 0, &stats, 16), 0);
 }
 
+static void test_executor_neither_refuses_nor_drops_a_release(void **state)
+{
+	int numbers[2] = {0};
+	struct job held = holding(), queued = adding(&numbers[0]), release = adding(&numbers[1]);
+	pthread_t helper;
+	(void)state;
+	release.is_release = true;
+	struct executor *e = create(1, 1);
+	assert_true(executor_submit(e, &loop, &held));
+	wait_for(&begun);
+	assert_true(executor_submit(e, &loop, &queued));
+	assert_true(executor_submit(e, &loop, &release));
+	expect_figures(e, 1, 2, 0);
+	assert_int_equal(pthread_create(&helper, NULL, let_go, NULL), 0);
+	stop_after = 0;
+	atomic_store(&freeing_tid, (int)syscall(SYS_gettid));
+	assert_true(executor_free(&e, 10 * NS_PER_S));
+	pthread_join(helper, NULL);
+	assert_int_equal(numbers[0], 0);
+	assert_int_equal(numbers[1], 1);
+	loop_fini(&loop);
+	assert_int_equal(done_count, 2);
+	assert_int_equal(loop_init(&loop, 0, &stats, 16), 0);
+}
+
 static void test_executor_free_takes_null(void **state)
 {
 	struct executor *none = NULL;
@@ -294,6 +319,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_executor_withdrawn_or_done_never_both, setup, teardown),
 	        cmocka_unit_test_setup_teardown(
 	                test_executor_free_waits_for_running_jobs_and_drops_the_queue, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_executor_neither_refuses_nor_drops_a_release, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_executor_free_takes_null, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_executor_threads_start_with_signals_blocked, setup, teardown),
 	};

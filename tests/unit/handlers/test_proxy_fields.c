@@ -24,6 +24,7 @@ struct from {
 	uint16_t port;
 	bool trusted, secure, closes;
 	const char *path, *host; /* NULL: the request's own */
+	int64_t body_length;     /* 0: the request's own */
 };
 
 static const struct from client = {.peer = "192.0.2.7", .port = 4711};
@@ -61,6 +62,7 @@ static struct proxy_request describe(
 	        .peer_is_trusted = from->trusted,
 	        .is_secure = from->secure,
 	        .instance = SLICE("mlserve-id"),
+	        .body_length = from->body_length ? from->body_length : head->body_length,
 	        .closes = from->closes,
 	};
 }
@@ -132,6 +134,23 @@ static void test_request_has_one_framing(void **state)
 	        "POST / HTTP/1.1\r\nHost: t.test\r\n" WHO "Content-Length: 0\r\n\r\n");
 	assert_string_equal(rewrite("POST / HTTP/1.1\r\nHost: t.test\r\n\r\n", &client),
 	        "POST / HTTP/1.1\r\nHost: t.test\r\n" WHO "\r\n");
+}
+
+static void test_request_whose_chunks_are_all_here_has_a_length(void **state)
+{
+	(void)state;
+	static const char chunked[] = "POST / HTTP/1.1\r\nHost: t.test\r\nTransfer-Encoding: chunked\r\n\r\n";
+	struct from from = client;
+	from.body_length = 12345;
+	assert_string_equal(
+	        rewrite(chunked, &from), "POST / HTTP/1.1\r\nHost: t.test\r\n" WHO "Content-Length: 12345\r\n\r\n");
+	/* Also when they held nothing. */
+	struct request_head head = parse(chunked);
+	struct address peer = address(client.peer, client.port);
+	struct proxy_request request = describe(&head, &client, &peer);
+	request.body_length = 0;
+	written[proxy_request_write(&request, written)] = 0;
+	assert_string_equal(written, "POST / HTTP/1.1\r\nHost: t.test\r\n" WHO "Content-Length: 0\r\n\r\n");
 }
 
 #define CLAIMS                                                                                                         \
@@ -299,6 +318,7 @@ int main(void)
 	        cmocka_unit_test(test_request_loses_fields_of_one_hop),
 	        cmocka_unit_test(test_request_loses_fields_that_connection_names_but_not_ours),
 	        cmocka_unit_test(test_request_has_one_framing),
+	        cmocka_unit_test(test_request_whose_chunks_are_all_here_has_a_length),
 	        cmocka_unit_test(test_request_replaces_what_a_stranger_says_of_the_client),
 	        cmocka_unit_test(test_request_loses_a_strangers_names_that_cgi_takes_for_ours),
 	        cmocka_unit_test(test_request_adds_to_what_a_trusted_proxy_says),

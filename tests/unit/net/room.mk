@@ -8,7 +8,7 @@ check_PROGRAMS += tests/unit/net/test_address tests/unit/net/test_blocks tests/u
 	tests/unit/net/test_dns_channel tests/unit/net/test_dns_message tests/unit/net/test_dns_question \
 	tests/unit/net/test_findings \
 	tests/unit/net/test_resolver tests/unit/net/test_resolver_dnsmasq tests/unit/net/test_resolver_life \
-	tests/unit/net/test_resolver_services tests/unit/net/test_search_list \
+	tests/unit/net/test_resolver_services tests/unit/net/test_search_list tests/unit/net/test_spool \
 	tests/unit/net/test_stream_in tests/unit/net/test_stream_out
 tests_unit_net_test_address_SOURCES = tests/unit/net/test_address.c
 tests_unit_net_test_address_LDADD = $(NET_TESTS)
@@ -34,6 +34,8 @@ tests_unit_net_test_resolver_services_SOURCES = tests/unit/net/test_resolver_ser
 tests_unit_net_test_resolver_services_LDADD = $(NET_RESOLVING_TESTS)
 tests_unit_net_test_search_list_SOURCES = tests/unit/net/test_search_list.c
 tests_unit_net_test_search_list_LDADD = $(NET_TESTS)
+tests_unit_net_test_spool_SOURCES = tests/unit/net/test_spool.c tests/unit/net/spooling.c tests/unit/net/spooling.h
+tests_unit_net_test_spool_LDADD = $(NET_TESTS)
 tests_unit_net_test_stream_in_SOURCES = tests/unit/net/test_stream_in.c $(NET_STREAMING)
 tests_unit_net_test_stream_in_LDADD = $(NET_TESTS)
 tests_unit_net_test_stream_out_SOURCES = tests/unit/net/test_stream_out.c $(NET_STREAMING)
