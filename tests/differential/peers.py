@@ -117,7 +117,8 @@ class Peer:
         for key, value in (("$dir", str(self.dir)), ("$port", str(self.port)), ("$up", str(self.upstream)), ("$$", "$")):
             text = text.replace(key, value)
         (self.dir / "conf").write_text(text)
-        self.process = subprocess.Popen([program, *(argument.replace("$dir", str(self.dir)) for argument in arguments)], stdin=subprocess.DEVNULL,
+        self.process = subprocess.Popen([program, *(argument.replace("$dir", str(self.dir)) for argument in arguments)],
+            stdin=subprocess.DEVNULL,
                                         stdout=(self.dir / "out").open("wb"), stderr=subprocess.STDOUT)
         self._wait_listening()
 

@@ -38,7 +38,8 @@ io_delay = 0
 block = 500ms
 """
 
-CASES = {"length": "SMG-18", "lengths": "SMG-18", "coding": "SMG-01", "line": "PRX-13", "field": "SMG-21", "bare": "PRX-13", "none": "BDY-05",
+CASES = {"length": "SMG-18", "lengths": "SMG-18", "coding": "SMG-01", "line": "PRX-13", "field": "SMG-21", "bare": "PRX-13",
+    "none": "BDY-05",
          "surplus": "KAL-05", "until": "BDY-06", "body": "PRX-06"}
 
 
@@ -147,7 +148,8 @@ def test_a_control_byte_anywhere_in_an_answers_head_is_502(server, byte):
 
 
 @pytest.mark.case("KAL-05")
-@pytest.mark.parametrize("early", [STRAY, b"HTTP/1.1 408 Late\r\nContent-Length: 0\r\n\r\n", b"\r\n", b"stray"], ids=["answer", "408", "crlf", "text"])
+@pytest.mark.parametrize("early", [STRAY, b"HTTP/1.1 408 Late\r\nContent-Length: 0\r\n\r\n", b"\r\n", b"stray"],
+    ids=["answer", "408", "crlf", "text"])
 @pytest.mark.parametrize("method", ["GET", "PUT", "POST"])
 def test_an_answer_that_came_before_its_request_is_no_answer(serve, origin, early, method):
     """As servers send 408 on connections that they are about to close. The loop is held, so that the next request and the
@@ -191,7 +193,8 @@ def test_a_server_that_speaks_first_answers_no_later_request(serve, origin):
 
 
 @pytest.mark.case("PRX-13")
-@pytest.mark.parametrize("flood", [b"HTTP/1.1 103 X\r\nLink: </a>\r\n\r\n", b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 102 X\r\nX-Pad: " + b"p" * 8000 + b"\r\n\r\n"],
+@pytest.mark.parametrize("flood",
+    [b"HTTP/1.1 103 X\r\nLink: </a>\r\n\r\n", b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 102 X\r\nX-Pad: " + b"p" * 8000 + b"\r\n\r\n"],
                          ids=["103", "100", "8k"])
 @pytest.mark.parametrize("count", [500, 20_000])
 def test_floods_of_interim_answers_are_bounded(serve, origin, flood, count):
