@@ -1,6 +1,7 @@
 """Answers that two proxies could read in two ways: 502, or one answer that the client can read in one way only. Whatever
 an upstream says, the next client gets its own answer."""
 import threading
+import time
 
 import pytest
 
@@ -258,3 +259,24 @@ def test_half_a_status_line_and_a_reset_is_502_and_no_second_try(serve, origin, 
         assert client.response().status == 502
         client.expect_open()
     assert len(first.requests) + len(second.requests) == 1
+
+
+@pytest.mark.case("PRX-08")
+def test_the_tail_survives_bytes_that_come_behind_a_late_end_of_the_request(serve, origin):
+    """The rest of the request and something more come while the answer is on its way to a slow reader."""
+    body = bytes(range(256)) * (10 << 12)
+
+    def script(link):
+        link.request_head()
+        link.send(answer(200, body, "Connection: close"))
+
+    server = serve(CONF, up=origin(script))
+    for _ in range(30):
+        with Client(("127.0.0.1", server.port), receive_buffer=32768) as client:
+            client.send(request("GET", "/big", "Transfer-Encoding: chunked"))
+            client.reader.need(time.monotonic() + allow(10))
+            client.send(b"0\r\n\r\nextra")
+            for _ in range(20):
+                client.reader.buffer += client.sock.recv(1000)
+                time.sleep(0.001)
+            assert client.response(within=30).body == body
