@@ -79,7 +79,8 @@ def test_every_timeout_takes_its_true_time(serve, origin, clock, jump):
     server = serve(CONF, up=origin(silent), environment=clock.environment)
     (server.dir / "big").write_bytes(b"b" * (32 << 20))
     sent = {
-        "idle": request("GET", "/ok"), "head": b"GET /ok HTTP/1.1\r\nHo", "body": request("POST", "/up", "Content-Length: 9") + b"part", "answer": request("GET", "/up"),
+        "idle": request("GET", "/ok"), "head": b"GET /ok HTTP/1.1\r\nHo", "body": request("POST", "/up", "Content-Length: 9") + b"part",
+        "answer": request("GET", "/up"),
         "timer": request("GET", "/wait"), "silent": b"",
     }
     clients = {name: server.connect() for name in sent}
@@ -176,7 +177,8 @@ def test_health_checks_keep_their_pace(serve, origin, clock, jump):
     def probe(link):
         answering(lambda taken: probed.append(time.monotonic()) or b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", may_be_cut=True)(link)
 
-    serve(CONF.replace("response_timeout = 1500ms", "health_path = /health\nhealth_interval = 300ms"), up=origin(probe), environment=clock.environment)
+    serve(CONF.replace("response_timeout = 1500ms", "health_path = /health\nhealth_interval = 300ms"), up=origin(probe),
+        environment=clock.environment)
     start = time.monotonic()
     while len(probed) < 3:
         assert time.monotonic() - start < allow(5)

@@ -1,6 +1,7 @@
 """Answers that two proxies could read in two ways: 502, or one answer that the client can read in one way only. Whatever
 an upstream says, the next client gets its own answer."""
 import threading
+import time
 
 import pytest
 
@@ -38,7 +39,8 @@ io_delay = 0
 block = 500ms
 """
 
-CASES = {"length": "SMG-18", "lengths": "SMG-18", "coding": "SMG-01", "line": "PRX-13", "field": "SMG-21", "bare": "PRX-13", "none": "BDY-05",
+CASES = {"length": "SMG-18", "lengths": "SMG-18", "coding": "SMG-01", "line": "PRX-13", "field": "SMG-21", "bare": "PRX-13",
+    "none": "BDY-05",
          "surplus": "KAL-05", "until": "BDY-06", "body": "PRX-06"}
 
 
@@ -147,7 +149,8 @@ def test_a_control_byte_anywhere_in_an_answers_head_is_502(server, byte):
 
 
 @pytest.mark.case("KAL-05")
-@pytest.mark.parametrize("early", [STRAY, b"HTTP/1.1 408 Late\r\nContent-Length: 0\r\n\r\n", b"\r\n", b"stray"], ids=["answer", "408", "crlf", "text"])
+@pytest.mark.parametrize("early", [STRAY, b"HTTP/1.1 408 Late\r\nContent-Length: 0\r\n\r\n", b"\r\n", b"stray"],
+    ids=["answer", "408", "crlf", "text"])
 @pytest.mark.parametrize("method", ["GET", "PUT", "POST"])
 def test_an_answer_that_came_before_its_request_is_no_answer(serve, origin, early, method):
     """As servers send 408 on connections that they are about to close. The loop is held, so that the next request and the
@@ -191,7 +194,8 @@ def test_a_server_that_speaks_first_answers_no_later_request(serve, origin):
 
 
 @pytest.mark.case("PRX-13")
-@pytest.mark.parametrize("flood", [b"HTTP/1.1 103 X\r\nLink: </a>\r\n\r\n", b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 102 X\r\nX-Pad: " + b"p" * 8000 + b"\r\n\r\n"],
+@pytest.mark.parametrize("flood",
+    [b"HTTP/1.1 103 X\r\nLink: </a>\r\n\r\n", b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 102 X\r\nX-Pad: " + b"p" * 8000 + b"\r\n\r\n"],
                          ids=["103", "100", "8k"])
 @pytest.mark.parametrize("count", [500, 20_000])
 def test_floods_of_interim_answers_are_bounded(serve, origin, flood, count):
@@ -255,3 +259,24 @@ def test_half_a_status_line_and_a_reset_is_502_and_no_second_try(serve, origin, 
         assert client.response().status == 502
         client.expect_open()
     assert len(first.requests) + len(second.requests) == 1
+
+
+@pytest.mark.case("PRX-08")
+def test_the_tail_survives_bytes_that_come_behind_a_late_end_of_the_request(serve, origin):
+    """The rest of the request and something more come while the answer is on its way to a slow reader."""
+    body = bytes(range(256)) * (10 << 12)
+
+    def script(link):
+        link.request_head()
+        link.send(answer(200, body, "Connection: close"))
+
+    server = serve(CONF, up=origin(script))
+    for _ in range(30):
+        with Client(("127.0.0.1", server.port), receive_buffer=32768) as client:
+            client.send(request("GET", "/big", "Transfer-Encoding: chunked"))
+            client.reader.need(time.monotonic() + allow(10))
+            client.send(b"0\r\n\r\nextra")
+            for _ in range(20):
+                client.reader.buffer += client.sock.recv(1000)
+                time.sleep(0.001)
+            assert client.response(within=30).body == body

@@ -96,7 +96,8 @@ def test_a_huge_chunk_within_the_limit_waits_for_its_data(serve, origin, size):
 @pytest.mark.case("BDY-05")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_body_of_get_is_never_the_next_request(target, kind):
-    for data in (get(b"Content-Length: 38", then=HIDDEN), get(TE, then=CHUNKED_HIDDEN), get(b"Content-Length: 38", line=b"HEAD @@ HTTP/1.1", then=HIDDEN)):
+    by_length = get(b"Content-Length: 38", then=HIDDEN)
+    for data in (by_length, get(TE, then=CHUNKED_HIDDEN), by_length.replace(b"GET", b"HEAD", 1)):
         path = target.path(kind)
         method = "HEAD" if data.startswith(b"HEAD") else "GET"
         with target.connect() as client:

@@ -99,8 +99,9 @@ def test_a_length_goes_on_as_plain_digits(target):
 def test_what_connection_names_in_any_form_stops_here(target):
     path = target.path("far")
     with target.connect() as client:
-        client.send(get(b"X-A: 1", b"x-b: 2", b"X-C: 3", b"X-Stays: 4", b"Connection: ,, x-a ,\tX-B", b"connection: X-C", b"Connection: Host, Via, Content-Length")
-                    .replace(b"@@", path.encode()))
+        lines = b"X-A: 1", b"x-b: 2", b"X-C: 3", b"X-Stays: 4"
+        naming = b"Connection: ,, x-a ,\tX-B", b"connection: X-C", b"Connection: Host, Via, Content-Length"
+        client.send(get(*lines, *naming).replace(b"@@", path.encode()))
         assert client.response().status == 200
         client.send(get().replace(b"@@", path.encode()))
         assert client.response().status == 200

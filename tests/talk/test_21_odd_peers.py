@@ -15,7 +15,8 @@ SAMPLE = 0.6  # seconds of CPU sampling a pattern; that time passes is the subje
 
 
 def conf(seconds):
-    return config("ok", "up", "health", listener=(*(f"{name}_timeout = {seconds}s" for name in ("header", "body", "send", "keepalive")), "min_rate = 0", "max_body_size = 1g"),
+    timeouts = [f"{name}_timeout = {seconds}s" for name in ("header", "body", "send", "keepalive")]
+    return config("ok", "up", "health", listener=(*timeouts, "min_rate = 0", "max_body_size = 1g"),
                   upstream=(f"response_timeout = {seconds}s", "retries = 0"))
 
 
@@ -113,7 +114,8 @@ def answers_early(link):
 
 
 UPSTREAMS = {made.__name__: made for made in (
-    says_nothing, stops_in_the_head, stops_behind_the_head, stops_in_the_body, stops_in_a_chunk, stops_before_the_last_chunk, stops_after_an_interim_answer, floods, floods_and_half_closes,
+    says_nothing, stops_in_the_head, stops_behind_the_head, stops_in_the_body, stops_in_a_chunk, stops_before_the_last_chunk,
+    stops_after_an_interim_answer, floods, floods_and_half_closes,
     floods_and_resets, urges, answers_and_urges, answers_early)}
 
 
@@ -151,7 +153,8 @@ def uploads(name, framing, half_close=False, reset=False, urgent=False):
             if reset:
                 client.reset()
 
-    act.__name__ = f"{name}_to_an_upload_by_{framing}" + ("_half_closed" if half_close else "") + ("_reset" if reset else "") + ("_urgent" if urgent else "")
+    ways = {"_half_closed": half_close, "_reset": reset, "_urgent": urgent}
+    act.__name__ = f"{name}_to_an_upload_by_{framing}" + "".join(way for way, said in ways.items() if said)
     return act
 
 
@@ -159,8 +162,10 @@ PATTERNS = [gets(name) for name in UPSTREAMS]
 PATTERNS += [gets(name, receive_buffer=4096) for name in ("floods", "floods_and_half_closes", "floods_and_resets")]
 PATTERNS += [gets(name, half_close=True) for name in ("says_nothing", "stops_in_the_body", "floods", "stops_in_a_chunk")]
 PATTERNS += [gets("floods", receive_buffer=4096, half_close=True)]
-PATTERNS += [uploads("says_nothing", framing, **how) for framing in ("length", "chunked") for how in ({}, {"half_close": True}, {"reset": True}, {"urgent": True})]
-PATTERNS += [uploads("stops_behind_the_head", "length"), uploads("stops_in_the_body", "chunked", half_close=True), uploads("answers_early", "length"), uploads("answers_early", "chunked", half_close=True)]
+PATTERNS += [uploads("says_nothing", framing, **how) for framing in ("length", "chunked")
+             for how in ({}, {"half_close": True}, {"reset": True}, {"urgent": True})]
+PATTERNS += [uploads("stops_behind_the_head", "length"), uploads("stops_in_the_body", "chunked", half_close=True),
+             uploads("answers_early", "length"), uploads("answers_early", "chunked", half_close=True)]
 
 
 @pytest.mark.case("EVL-05")

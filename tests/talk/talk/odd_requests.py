@@ -62,8 +62,10 @@ NAMES = refused_heads(
     name_vt=b"X-A\x0b: 1", name_ff=b"X-A\x0c: 1", name_nel=b"X-A\x85: 1", name_nbsp=b"X-A\xa0: 1", name_utf8=b"X-\xc3\xa4: 1",
     name_cr=b"X-A\r: 1", name_quote=b"\"X-A\": 1", name_bracket=b"X[A]: 1", name_brace=b"X{A}: 1", name_slash=b"X/A: 1",
     name_backslash=b"X\\A: 1", name_comma=b"X,A: 1", name_semicolon=b"X;A: 1", name_equals=b"X=A: 1", name_at=b"X@A: 1",
-    name_question=b"X?A: 1", name_less=b"X<A: 1", name_del=b"X\x7fA: 1", name_escape=b"\x1bX: 1", name_length_nbsp=b"Content-Length\xa0: 38",
-    name_length_nul=b"Content-Length\x00: 38", name_coding_vt=b"Transfer-Encoding\x0b: chunked", name_no_colon_coding=b"Transfer-Encoding chunked",
+    name_question=b"X?A: 1", name_less=b"X<A: 1", name_del=b"X\x7fA: 1", name_escape=b"\x1bX: 1",
+    name_length_nbsp=b"Content-Length\xa0: 38",
+    name_length_nul=b"Content-Length\x00: 38", name_coding_vt=b"Transfer-Encoding\x0b: chunked",
+    name_no_colon_coding=b"Transfer-Encoding chunked",
     name_colon_first=b":Transfer-Encoding: chunked", name_second_line_request=b"GET /x HTTP/1.1",
     name_two_blanks=b"Content-Length  : 38", name_bom=b"\xef\xbb\xbfContent-Length: 38",
 )
@@ -89,15 +91,23 @@ LINES = {
     for name, line, *statuses in (
         ("line-vt", b"GET\x0b@@\x0bHTTP/1.1", 400), ("line-ff", b"GET @@\x0cHTTP/1.1", 400), ("line-nbsp", b"GET @@\xa0HTTP/1.1", 400),
         ("line-nul-method", b"GET\x00 @@ HTTP/1.1", 400), ("line-nul-target", b"GET @@\x00 HTTP/1.1", 400),
-        ("line-nul-version", b"GET @@ HTTP/1.1\x00", 400), ("line-cr-end", b"GET @@ HTTP/1.1\r", 400), ("line-tab-end", b"GET @@ HTTP/1.1\t", 400),
-        ("line-version-01.1", b"GET @@ HTTP/01.1", 400), ("line-version-1.01", b"GET @@ HTTP/1.01", 400), ("line-version-1.", b"GET @@ HTTP/1.", 400),
-        ("line-version-1", b"GET @@ HTTP/1", 400), ("line-version--1.1", b"GET @@ HTTP/-1.1", 400), ("line-version-+1.1", b"GET @@ HTTP/+1.1", 400),
-        ("line-version-blank", b"GET @@ HTTP /1.1", 400), ("line-version-lower", b"GET @@ Http/1.1", 400), ("line-version-99", b"GET @@ HTTP/99.1", 400, 505),
-        ("line-version-1.a", b"GET @@ HTTP/1.a", 400), ("line-version-hex", b"GET @@ HTTP/0x1.1", 400), ("line-version-https", b"GET @@ HTTPS/1.1", 400),
+        ("line-nul-version", b"GET @@ HTTP/1.1\x00", 400), ("line-cr-end", b"GET @@ HTTP/1.1\r", 400),
+        ("line-tab-end", b"GET @@ HTTP/1.1\t", 400),
+        ("line-version-01.1", b"GET @@ HTTP/01.1", 400), ("line-version-1.01", b"GET @@ HTTP/1.01", 400),
+        ("line-version-1.", b"GET @@ HTTP/1.", 400),
+        ("line-version-1", b"GET @@ HTTP/1", 400), ("line-version--1.1", b"GET @@ HTTP/-1.1", 400),
+        ("line-version-+1.1", b"GET @@ HTTP/+1.1", 400),
+        ("line-version-blank", b"GET @@ HTTP /1.1", 400), ("line-version-lower", b"GET @@ Http/1.1", 400),
+        ("line-version-99", b"GET @@ HTTP/99.1", 400, 505),
+        ("line-version-1.a", b"GET @@ HTTP/1.a", 400), ("line-version-hex", b"GET @@ HTTP/0x1.1", 400),
+        ("line-version-https", b"GET @@ HTTPS/1.1", 400),
         ("line-two-targets", b"GET @@ /hidden HTTP/1.1", 400), ("line-colon", b"GET: @@ HTTP/1.1", 400),
-        ("line-proxy-v1", b"PROXY TCP4 1.1.1.1 2.2.2.2 1 2\r\nGET @@ HTTP/1.1", 400), ("line-tls", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400),
-        ("line-proxy-v2", b"\r\n\r\n\x00\r\nQUIT\n!\x11\x00\x0c", 400), ("line-socks", b"\x05\x01\x00", 400), ("line-smtp", b"EHLO t.test", 400),
-        ("line-http2", b"PRI * HTTP/2.0", 505), ("line-bom", b"\xef\xbb\xbfGET @@ HTTP/1.1", 400), ("line-blank-first", b" GET @@ HTTP/1.1", 400),
+        ("line-proxy-v1", b"PROXY TCP4 1.1.1.1 2.2.2.2 1 2\r\nGET @@ HTTP/1.1", 400),
+        ("line-tls", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400),
+        ("line-proxy-v2", b"\r\n\r\n\x00\r\nQUIT\n!\x11\x00\x0c", 400), ("line-socks", b"\x05\x01\x00", 400),
+        ("line-smtp", b"EHLO t.test", 400),
+        ("line-http2", b"PRI * HTTP/2.0", 505), ("line-bom", b"\xef\xbb\xbfGET @@ HTTP/1.1", 400),
+        ("line-blank-first", b" GET @@ HTTP/1.1", 400),
         ("line-cr-first", b"\rGET @@ HTTP/1.1", 400), ("line-lf-first", b"\nGET @@ HTTP/1.1", 400),
     )
 }
@@ -106,13 +116,16 @@ HOSTS = {
     f"host-{name}": Odd(get(host=b"Host: " + value, then=HIDDEN), 400)
     for name, value in (
         ("empty", b""), ("blanks", b" \t "), ("list", b"t.test,u.test"), ("list-blank", b"t.test u.test"), ("userinfo", b"user@t.test"),
-        ("userinfo-password", b"u:p@t.test"), ("at", b"@t.test"), ("uri", b"http://t.test"), ("slash", b"t.test/"), ("path", b"t.test/hidden"),
+        ("userinfo-password", b"u:p@t.test"), ("at", b"@t.test"), ("uri", b"http://t.test"), ("slash", b"t.test/"),
+        ("path", b"t.test/hidden"),
         ("query", b"t.test?a"), ("fragment", b"t.test#a"), ("backslash", b"t.test\\u.test"), ("port-65536", b"t.test:65536"),
         ("port-minus", b"t.test:-1"), ("port-plus", b"t.test:+80"), ("port-blank", b"t.test: 80"), ("port-hex", b"t.test:0x50"),
         ("port-long", b"t.test:0000080"), ("two-ports", b"t.test:80:80"), ("port-only", b":80"), ("nul", b"t.test\x00u.test"),
-        ("percent", b"t%test"), ("percent-nul", b"t.test%00u.test"), ("percent-crlf", b"t.test%0d%0aX:1"), ("list-first-empty", b",t.test"), ("quote", b"\"t.test\""), ("angle", b"<t.test>"), ("utf8", b"t\xc3\xa4.test"), ("nbsp", b"t.test\xa0"),
+        ("percent", b"t%test"), ("percent-nul", b"t.test%00u.test"), ("percent-crlf", b"t.test%0d%0aX:1"), ("list-first-empty", b",t.test"),
+        ("quote", b"\"t.test\""), ("angle", b"<t.test>"), ("utf8", b"t\xc3\xa4.test"), ("nbsp", b"t.test\xa0"),
         ("zone", b"[fe80::1%25eth0]"), ("zone-raw", b"[fe80::1%eth0]"), ("v4-in-brackets", b"[127.0.0.1]"), ("empty-brackets", b"[]"),
-        ("bracket-tail", b"[::1]u.test"), ("bracket-port", b"[::1]:x"), ("pipe", b"t.test|u"), ("caret", b"t^test"), ("backtick", b"t`test"),
+        ("bracket-tail", b"[::1]u.test"), ("bracket-port", b"[::1]:x"), ("pipe", b"t.test|u"), ("caret", b"t^test"),
+        ("backtick", b"t`test"),
     )
 }
 HOSTS |= {
@@ -138,11 +151,16 @@ def lengths(*values, then=b"abc" + HIDDEN):
 LENGTHS = {
     f"length-{name}": lengths(value)
     for name, value in (
-        ("vt", b"\x0b3"), ("vt-last", b"3\x0b"), ("ff", b"3\x0c"), ("nel", b"\x853"), ("nel-last", b"3\x85"), ("nbsp", b"\xa03"), ("nbsp-last", b"3\xa0"),
-        ("nul", b"3\x00"), ("cr", b"3\r"), ("exponent", b"3e0"), ("hex", b"0x03"), ("octal", b"0o3"), ("binary", b"0b11"), ("quoted", b"\"3\""), ("list", b"3,3"),
-        ("list-differs", b"3, 38"), ("list-first-empty", b",3"), ("list-last-empty", b"3,"), ("comma", b","), ("plus", b"+3"), ("minus-zero", b"-0"), ("point", b"3."),
-        ("fraction", b"3.0"), ("underscore", b"3_8"), ("apostrophe", b"3'8"), ("tab-inside", b"3\t8"), ("semicolon", b"3;a=b"), ("paren", b"(3)"),
-        ("fullwidth", b"\xef\xbc\x93"), ("superscript", b"\xb3"), ("word", b"three"), ("chunked", b"chunked"), ("escape", b"%33"), ("slash", b"3/3"),
+        ("vt", b"\x0b3"), ("vt-last", b"3\x0b"), ("ff", b"3\x0c"), ("nel", b"\x853"), ("nel-last", b"3\x85"), ("nbsp", b"\xa03"),
+        ("nbsp-last", b"3\xa0"),
+        ("nul", b"3\x00"), ("cr", b"3\r"), ("exponent", b"3e0"), ("hex", b"0x03"), ("octal", b"0o3"), ("binary", b"0b11"),
+        ("quoted", b"\"3\""), ("list", b"3,3"),
+        ("list-differs", b"3, 38"), ("list-first-empty", b",3"), ("list-last-empty", b"3,"), ("comma", b","), ("plus", b"+3"),
+        ("minus-zero", b"-0"), ("point", b"3."),
+        ("fraction", b"3.0"), ("underscore", b"3_8"), ("apostrophe", b"3'8"), ("tab-inside", b"3\t8"), ("semicolon", b"3;a=b"),
+        ("paren", b"(3)"),
+        ("fullwidth", b"\xef\xbc\x93"), ("superscript", b"\xb3"), ("word", b"three"), ("chunked", b"chunked"), ("escape", b"%33"),
+        ("slash", b"3/3"),
         ("2-64", b"18446744073709551616"), ("2-64-plus-3", b"18446744073709551619"), ("2-63", b"9223372036854775808"),
         ("2-32-plus-3-digits-after", b"4294967299x"),
     )
@@ -156,7 +174,8 @@ LENGTHS |= {
     "length-twice-spelled": lengths(b"3", b"03"),
     "length-twice-one-empty": lengths(b"3", b""),
     "length-twice-case": Odd(post(b"Content-Length: 3", b"CONTENT-LENGTH: 3", then=b"abc" + HIDDEN), 400),
-    "length-far-apart": Odd(post(b"Content-Length: 3", *[b"X-%d: y" % i for i in range(20)], b"Content-Length: 41", then=b"abc" + HIDDEN), 400),
+    "length-far-apart": Odd(post(b"Content-Length: 3", *[b"X-%d: y" % i for i in range(20)], b"Content-Length: 41", then=b"abc" + HIDDEN),
+     400),
     "length-twice-1.0": Odd(get(b"Content-Length: 3", b"Content-Length: 41", line=b"POST @@ HTTP/1.0", then=b"abc" + HIDDEN), 400),
     "length-leading-zeros": Odd(post(b"Content-Length: 003", then=b"abc"), body=b"abc"),
     "length-tabs": Odd(post(b"Content-Length: \t 3 ", then=b"abc"), body=b"abc"),
@@ -174,12 +193,18 @@ def codings(*values, then=CHUNKED_HIDDEN, more=()):
 CODINGS = {
     f"coding-{name}": codings(value)
     for name, value in (
-        ("identity", b"identity"), ("identity-chunked", b"identity, chunked"), ("chunked-identity", b"chunked, identity"), ("gzip-chunked", b"gzip, chunked"),
-        ("twice", b"chunked, chunked"), ("twice-tight", b"chunked,chunked"), ("deflate-chunked", b"deflate,chunked"), ("unknown-chunked", b"foo, chunked"),
-        ("vt", b"\x0bchunked"), ("vt-last", b"chunked\x0b"), ("ff", b"\x0cchunked"), ("nel", b"\x85chunked"), ("nel-last", b"chunked\x85"), ("nbsp", b"\xa0chunked"),
-        ("nbsp-last", b"chunked\xa0"), ("nul", b"chunked\x00"), ("cr", b"chunked\r"), ("quote", b"'chunked'"), ("parameter", b"chunked;a=b"), ("semicolon", b"chunked;"),
-        ("blank-inside", b"chunked foo"), ("tab-inside", b"chunked\tfoo"), ("x", b"x-chunked"), ("short", b"chunke"), ("long", b"chunkedd"), ("trailers", b"trailers"),
-        ("dotless", b"chun\xc4\xb1ked"), ("kelvin", b"chun\xe2\x84\xaaed"), ("slash", b"chunked/1"), ("hyphen", b"chunked-"), ("word", b"tchunked"),
+        ("identity", b"identity"), ("identity-chunked", b"identity, chunked"), ("chunked-identity", b"chunked, identity"),
+        ("gzip-chunked", b"gzip, chunked"),
+        ("twice", b"chunked, chunked"), ("twice-tight", b"chunked,chunked"), ("deflate-chunked", b"deflate,chunked"),
+        ("unknown-chunked", b"foo, chunked"),
+        ("vt", b"\x0bchunked"), ("vt-last", b"chunked\x0b"), ("ff", b"\x0cchunked"), ("nel", b"\x85chunked"), ("nel-last", b"chunked\x85"),
+        ("nbsp", b"\xa0chunked"),
+        ("nbsp-last", b"chunked\xa0"), ("nul", b"chunked\x00"), ("cr", b"chunked\r"), ("quote", b"'chunked'"),
+        ("parameter", b"chunked;a=b"), ("semicolon", b"chunked;"),
+        ("blank-inside", b"chunked foo"), ("tab-inside", b"chunked\tfoo"), ("x", b"x-chunked"), ("short", b"chunke"), ("long", b"chunkedd"),
+        ("trailers", b"trailers"),
+        ("dotless", b"chun\xc4\xb1ked"), ("kelvin", b"chun\xe2\x84\xaaed"), ("slash", b"chunked/1"), ("hyphen", b"chunked-"),
+        ("word", b"tchunked"),
         ("semicolon-list", b"gzip; chunked"), ("bracket", b"[chunked]"), ("colon", b": chunked"), ("number", b"38"), ("close", b"close"),
     )
 }
