@@ -103,6 +103,17 @@ static bool wait_ends(struct executor *e, int64_t at_ns)
 	return true;
 }
 
+/* Under the lock, while others are held by their jobs. */
+static void join_ended(struct executor *e)
+{
+	for (unsigned i = e->thread_count; i-- > 0;) {
+		if (pthread_tryjoin_np(e->threads[i], NULL))
+			continue;
+		e->threads[i] = e->threads[--e->thread_count];
+		e->ended_count--;
+	}
+}
+
 bool executor_free(struct executor **executor, int64_t most_ns)
 {
 	struct executor *e = *executor;
@@ -117,6 +128,8 @@ bool executor_free(struct executor **executor, int64_t most_ns)
 	}
 	pthread_cond_broadcast(&e->work_waits);
 	bool have_ended = wait_ends(e, at_ns);
+	if (!have_ended)
+		join_ended(e);
 	pthread_mutex_unlock(&e->lock);
 	if (!have_ended)
 		return false;

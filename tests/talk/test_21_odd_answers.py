@@ -271,7 +271,7 @@ def test_the_tail_survives_bytes_that_come_behind_a_late_end_of_the_request(serv
         link.send(answer(200, body, "Connection: close"))
 
     server = serve(CONF, up=origin(script))
-    for _ in range(30):
+    for _ in range(10):
         with Client(("127.0.0.1", server.port), receive_buffer=32768) as client:
             client.send(request("GET", "/big", "Transfer-Encoding: chunked"))
             client.reader.need(time.monotonic() + allow(10))

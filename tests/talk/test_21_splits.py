@@ -131,10 +131,10 @@ def test_requests_are_the_same_at_every_split(relay, queues, name):
         assert len(statuses) == 1 and statuses[0] >= b"400" and expected == []
 
 
-TOLD = [
+TOLD = [  # no surplus: cut off from its answer it may come behind the next request, as the answer to that
     "length-leading-zeros", "length-fold", "coding-case", "line-no-reason", "line-1.0", "field-fold", "field-fold-blank", "field-high",
     "none-204", "none-304-length", "none-head",
-    "none-102-103", "none-100", "surplus", "surplus-chunked", "until-close", "body-extension", "body-trailer", "body-zeros",
+    "none-102-103", "none-100", "until-close", "body-extension", "body-trailer", "body-zeros",
     "length-plus", "lengths-differ", "coding-twice", "length-and-coding", "line-1000", "line-two", "line-cr", "field-nul-value",
     "field-cr-splits", "field-lf-only-head", "bare-html", "bare-head",
     "body-size-hex", "body-data-long", "body-end-lf", "body-cut-boundary", "body-cut-after-0", "body-length-short", "body-trailer-nul",
