@@ -27,14 +27,14 @@ struct spool {
 	struct pieces kept_front, kept_tail; /* what was taken of these */
 	int64_t file_from, file_to;          /* bytes before these were read from the file, and written to it */
 	int error, read_error;
+	enum spool_work work;
+	bool is_abandoned;    /* nobody but the job that runs knows of it any more */
+	bool read_is_in_vain; /* it was rewound meanwhile */
 
 	/* The job's while it runs. */
-	enum spool_work work;
-	bool is_abandoned;    /* the spool is the job's alone */
-	bool read_is_in_vain; /* it was rewound meanwhile */
 	int fd;
 	struct pieces moving;
-	int64_t read_bytes, done_bytes;
+	int64_t job_at, read_bytes, done_bytes;
 	int job_error;
 	char directory[];
 };
@@ -47,13 +47,13 @@ static void run_write(void *argument)
 	if (s->fd < 0)
 		s->job_error = spool_file_open(s->directory, &s->fd);
 	if (!s->job_error)
-		s->done_bytes = spool_file_write(s->fd, s->most_bytes, s->file_to, &s->moving, &s->job_error);
+		s->done_bytes = spool_file_write(s->fd, s->most_bytes, s->job_at, &s->moving, &s->job_error);
 }
 
 static void run_read(void *argument)
 {
 	struct spool *s = argument;
-	s->done_bytes = spool_file_read(s->fd, s->most_bytes, s->file_from, s->read_bytes, &s->moving, &s->job_error);
+	s->done_bytes = spool_file_read(s->fd, s->most_bytes, s->job_at, s->read_bytes, &s->moving, &s->job_error);
 }
 
 static void run_close(void *argument)
@@ -66,10 +66,11 @@ static void run_close(void *argument)
 
 static void on_done(struct loop *, struct job *);
 
-static bool submit(struct spool *s, enum spool_work work, void (*run)(void *))
+static bool submit(struct spool *s, enum spool_work work, void (*run)(void *), int64_t at)
 {
 	struct executor *e = *s->owner.executor;
 	s->job = (struct job){.work = run, .argument = s, .done = on_done, .is_release = work == SPOOL_CLOSES};
+	s->job_at = at;
 	s->job_error = 0;
 	s->done_bytes = 0;
 	s->read_is_in_vain = false;
@@ -91,7 +92,7 @@ static void stop_working(struct spool *s)
 static bool start_write(struct spool *s)
 {
 	pieces_join(&s->moving, &s->tail);
-	if (submit(s, SPOOL_WRITES, run_write))
+	if (submit(s, SPOOL_WRITES, run_write, s->file_to))
 		return true;
 	pieces_join(&s->tail, &s->moving);
 	return false;
@@ -118,7 +119,7 @@ static bool start_read(struct spool *s)
 	}
 	if (s->read_bytes > s->file_to - s->file_from)
 		s->read_bytes = s->file_to - s->file_from;
-	if (s->read_bytes && submit(s, SPOOL_READS, run_read))
+	if (s->read_bytes && submit(s, SPOOL_READS, run_read, s->file_from))
 		return true;
 	pieces_give(&s->moving, s->owner.blocks);
 	return false;
@@ -162,7 +163,7 @@ static void end_read(struct spool *s)
 /* A large file takes long to close, when that is its end. */
 static void close_file(struct spool *s)
 {
-	if (s->fd >= 0 && submit(s, SPOOL_CLOSES, run_close))
+	if (s->fd >= 0 && submit(s, SPOOL_CLOSES, run_close, 0))
 		return;
 	fd_close(&s->fd);
 	free(s);

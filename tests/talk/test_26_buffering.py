@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from talk.buffering import DATA, body, digest, expect_rest, files, small_disk, start
+from talk.buffering import DATA, body, count_descriptors, digest, expect_rest, files, small_disk, start
 from talk.checks import check, faults_of, write
 from talk.client import chunked, request
-from talk.process import descriptors, resident_bytes
+from talk.process import resident_bytes
 from talk.server import run
 from talk.settings import SLOW, allow
 from talk.upstream import answer, answering
@@ -102,7 +102,7 @@ def test_a_large_body_waits_in_a_file_that_ends_with_its_request(serve, origin):
     data = body(200)
     server = start(serve, up, request=True)
     server.health()
-    before, count = resident_bytes(server.pid), descriptors(server.pid)
+    before, count = resident_bytes(server.pid), count_descriptors(server)
     with server.connect() as client:
         client.send(request("PUT", "/", f"Content-Length: {len(data)}"))
         client.send(data[:-1], within=60)
@@ -112,10 +112,9 @@ def test_a_large_body_waits_in_a_file_that_ends_with_its_request(serve, origin):
             assert resident_bytes(server.pid) - before < 4 << 20
         client.send(data[-1:])
         assert client.response(within=60).body == digest(data).encode()
-        expect_rest(server, connections=1)
+        expect_rest(server, connections=1, count=count)
         if SLOW <= 1:
             assert resident_bytes(server.pid) - before < 4 << 20
-    server.settle(lambda _: descriptors(server.pid) <= count + 2)  # the kept connection, and this one
     assert not list(server.spool.iterdir())
 
 
@@ -183,15 +182,14 @@ def test_a_malformed_body_is_refused_before_a_server_is_asked(serve, origin):
 def test_a_client_that_leaves_within_its_body_leaves_nothing_behind(serve, origin):
     up = origin()
     server = start(serve, up, request=True)
-    count = descriptors(server.pid)
+    count = count_descriptors(server)
     for end in ("close", "reset"):
         client = server.connect()
         client.send(request("PUT", "/", "Content-Length: 30000000"))
         client.send(body(20))
         server.settle(lambda _: files(server))
         getattr(client, end)()
-        expect_rest(server, connections=0)
-    server.settle(lambda _: descriptors(server.pid) <= count + 1)
+        expect_rest(server, connections=0, count=count)
     assert not up.links
 
 
@@ -263,15 +261,14 @@ def refused_for(server, up, reason):
 def test_without_its_directory_a_large_body_is_refused_and_a_small_one_served(serve, origin):
     up = origin(answering(echo_digest))
     server = start(serve, up, request=True)
-    count = descriptors(server.pid)
+    count = count_descriptors(server)
     server.spool.rmdir()
     refused_for(server, up, "No such file or directory")
     with server.connect() as client:
         assert client.ask("PUT", "/", body=DATA[:50000]).body == digest(DATA[:50000]).encode()
         server.spool.mkdir()
         assert client.ask("PUT", "/", body=body(5)).body == digest(body(5)).encode()
-    expect_rest(server)
-    server.settle(lambda _: descriptors(server.pid) <= count + 2)
+    expect_rest(server, connections=0, count=count)
 
 
 def test_without_a_descriptor_a_large_body_is_refused(serve, origin):

@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
-from talk.buffering import DATA, body, digest, expect_rest, files, small_disk, start
+from talk.buffering import DATA, body, count_descriptors, digest, expect_rest, files, small_disk, start
 from talk.client import chunked, request
-from talk.process import descriptors, resident_bytes
+from talk.process import resident_bytes
 from talk.settings import SLOW, allow
 from talk.upstream import answer, answering
 from talk.wire import Closed, TooLate, deadline_in
@@ -186,7 +186,7 @@ def test_memory_stays_flat_with_200_mebibytes_in_the_file(serve, origin):
     script = Sender(framed(body(200), "length"))
     server = start(serve, origin(script), response=True)
     server.health()
-    before, count = resident_bytes(server.pid), descriptors(server.pid)
+    before, count = resident_bytes(server.pid), count_descriptors(server)
     client = ask_big(server)
     script.wait()
     assert sum(files(server)) > 180 * MIB
@@ -196,8 +196,7 @@ def test_memory_stays_flat_with_200_mebibytes_in_the_file(serve, origin):
     assert read_digest(client, 200 * MIB) == digest(body(200))
     if SLOW <= 1:
         assert resident_bytes(server.pid) - before < 4 * MIB
-    expect_rest(server, connections=1)
-    server.settle(lambda _: descriptors(server.pid) <= count + 2)
+    expect_rest(server, connections=1, count=count)
     assert not list(server.spool.iterdir())
 
 
@@ -264,13 +263,12 @@ def test_a_client_that_leaves_leaves_nothing_behind(serve, origin, end, whole):
     reply = framed(body(20), "length")
     script = Sender(reply if whole else reply[: 10 * MIB], then=None if whole else lambda link: link.wait_end())
     server = start(serve, origin(script), response=True)
-    count = descriptors(server.pid)
+    count = count_descriptors(server)
     client = ask_big(server)
     script.wait()
     server.settle(lambda _: files(server))
     getattr(client, end)()
-    expect_rest(server, connections=0)
-    server.settle(lambda _: descriptors(server.pid) <= count + 2)
+    expect_rest(server, connections=0, count=count)
 
 
 def test_a_client_that_stops_reading_is_cut_and_its_file_freed(serve, origin):

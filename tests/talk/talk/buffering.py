@@ -3,7 +3,7 @@ import hashlib
 import random
 import subprocess
 
-from talk.process import nameless_files
+from talk.process import descriptors, nameless_files
 
 CONF = """
 [server]
@@ -61,16 +61,30 @@ def files(server):
     return nameless_files(server.pid, server.spool)
 
 
+def count_descriptors(server):
+    """Those that it needs with the connection of this question alone."""
+    counts = []
+
+    def holds(document):
+        counts.append(descriptors(server.pid))
+        return document["loops"][0]["connections"] == 1
+
+    server.settle(holds)
+    return counts[-1]
+
+
 def is_at_rest(document):
     """Nothing is in progress but the question itself."""
     loop = document["loops"][0]
     return loop["active_requests"] == 1 and loop["pending_tasks"] == 0
 
 
-def expect_rest(server, connections=None):
-    """All that buffering held is given back."""
+def expect_rest(server, connections=None, count=None):
+    """All that buffering held is given back, so that beyond `count` descriptors there are those of `connections` and
+    one to an upstream server."""
     def holds(document):
         few = connections is None or document["loops"][0]["connections"] == connections + 1
+        few = few and (count is None or descriptors(server.pid) <= count + connections + 1)
         return is_at_rest(document) and few and not files(server)
 
     document = server.settle(holds)
