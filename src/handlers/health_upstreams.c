@@ -43,10 +43,27 @@ static void note_out(void *context, const struct group *group, const struct memb
 	*any |= is_out(f);
 }
 
+/* Draining ones are no fault by themselves, but somebody has to serve. */
+static bool is_without_server(struct group *g)
+{
+	struct member_set *set = group_hold_set(g);
+	struct member_figures figures;
+	bool any = false;
+	for (size_t i = 0; i < set->count; i++) {
+		member_figures(set->entries[i].server, clock_now_ns(), &figures);
+		any |= !set->entries[i].is_draining && figures.state == MEMBER_UP;
+	}
+	set_release(set);
+	return !any;
+}
+
 bool health_upstream_is_down(const struct server_view *view)
 {
 	bool any = false;
+	const struct groups *groups = view->upstreams;
 	for_each(view, note_out, &any);
+	for (size_t i = 0; groups && i < groups_count(groups); i++)
+		any |= is_without_server(groups_at(groups, i));
 	return any;
 }
 
@@ -62,7 +79,15 @@ static void warn(void *context, const struct group *group, const struct member_f
 
 void health_warn_of_upstreams(const struct server_view *view, struct json *j)
 {
+	const struct groups *groups = view->upstreams;
+	char text[160];
 	for_each(view, warn, j);
+	for (size_t i = 0; groups && i < groups_count(groups); i++) {
+		if (!is_without_server(groups_at(groups, i)))
+			continue;
+		snprintf(text, sizeof text, "upstream %.100s: no server is up", groups_at(groups, i)->name);
+		json_text(j, NULL, slice_of(text));
+	}
 }
 
 static void write_server(void *context, const struct group *group, const struct member_figures *f)

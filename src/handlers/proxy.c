@@ -14,6 +14,7 @@
 #include "handlers/proxy_forward.h"
 #include "http/uri.h"
 #include "serve/exchange.h"
+#include "serve/route_path.h"
 #include <stdlib.h>
 
 /* ---- steps -------------------------------------------------------------------------------------- */
@@ -148,6 +149,18 @@ static bool read_prefix(const struct mlserve_settings *s, struct slice *ret_pref
 	while (prefix.length && prefix.data[prefix.length - 1] == '/')
 		prefix.length--;
 	*ret_prefix = prefix;
+	if (prefix.length && !uri_is_normal(prefix)) {
+		mlserve_setting_fault(s, "strip_prefix", 0,
+		        "is no path as requests have it once they are normalised; allowed: a path such as /api");
+		return false;
+	}
+	if (!route_path_may_begin(s, prefix)) {
+		mlserve_setting_fault(s, "strip_prefix", 0,
+		        "can cut nothing: no path of this route begins with it; allowed: a part of the route's path, "
+		        "such as "
+		        "/api");
+		return false;
+	}
 	return true;
 }
 

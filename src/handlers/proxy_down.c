@@ -41,6 +41,7 @@ static struct proxy_view view_of(const struct forward *f)
 	forward_describe(f, &request);
 	struct proxy_view view = {.prefix = f->route->strip_prefix,
 	        .sent_host = request.host,
+	        .server = slice_of(f->server->name),
 	        .scheme = request.is_secure ? SLICE("https") : SLICE("http"),
 	        .host = request.head->host};
 	const struct fields *fields = &request.head->fields;

@@ -1,5 +1,6 @@
 /* Location: RFC 9110 10.2.2, RFC 3986 4.2, 4.3. Set-Cookie: as browsers read it, RFC 6265 5.2. */
 #include "handlers/proxy_rewrite.h"
+#include "base/check.h"
 #include "http/byte.h"
 #include "http/uri.h"
 
@@ -25,14 +26,25 @@ static bool is_uri_text(struct slice s)
 	return true;
 }
 
-/* Cuts "http://authority" from *rest. */
-static bool take_origin(struct slice *rest, struct slice *ret_authority, struct slice *ret_usual_port)
+/* Of "https://", "http://" and "//": which begins it; 0: none. */
+static size_t scheme_length(struct slice s)
 {
-	bool secure = begins_with(*rest, SLICE("https://"));
-	if (!secure && !begins_with(*rest, SLICE("http://")))
+	static const struct slice begins[] = {{"https://", 8}, {"http://", 7}, {"//", 2}};
+	for (size_t i = 0; i < ARRAY_COUNT(begins); i++)
+		if (begins_with(s, begins[i]))
+			return begins[i].length;
+	return 0;
+}
+
+/* Cuts "http://authority" or "//authority" from *rest, of which the latter has the request's scheme. */
+static bool take_origin(
+        const struct proxy_view *view, struct slice *rest, struct slice *ret_authority, struct slice *ret_usual_port)
+{
+	size_t scheme = scheme_length(*rest), length = 0;
+	struct slice s = slice_from(*rest, scheme);
+	bool secure = scheme > 2 ? scheme == 8 : slice_equal(view->scheme, SLICE("https"));
+	if (scheme == 0)
 		return false;
-	struct slice s = slice_from(*rest, secure ? sizeof("https://") - 1 : sizeof("http://") - 1);
-	size_t length = 0;
 	while (length < s.length && s.data[length] != '/' && s.data[length] != '?' && s.data[length] != '#')
 		length++;
 	*ret_authority = (struct slice){s.data, length};
@@ -46,18 +58,26 @@ size_t proxy_location_room(const struct proxy_view *view, size_t length)
 	return view->scheme.length + sizeof("://") + view->host.length + view->prefix.length + 1 + length;
 }
 
+/* By the name that it was asked under, or by its address. */
+static bool is_upstream(const struct proxy_view *view, struct slice authority, struct slice usual_port)
+{
+	return uri_authorities_equal(authority, view->sent_host, usual_port) ||
+	       uri_authorities_equal(authority, view->server, usual_port);
+}
+
 size_t proxy_location_write(const struct proxy_view *view, struct slice value, char *start)
 {
 	struct slice authority, usual_port, path = value;
 	char *to = start;
 	if (value.length == 0 || !is_uri_text(value))
 		return 0;
-	if (take_origin(&path, &authority, &usual_port)) {
-		if (view->host.length == 0 || !uri_authorities_equal(authority, view->sent_host, usual_port))
+	if (take_origin(view, &path, &authority, &usual_port)) {
+		if (view->host.length == 0 || !is_upstream(view, authority, usual_port))
 			return 0;
-		to = put(put(put(to, view->scheme), SLICE("://")), view->host);
-	} else if (value.data[0] != '/' || (value.length > 1 && value.data[1] == '/') || view->prefix.length == 0) {
-		return 0; /* relative to the request, another host's, or as it should be */
+		to = value.data[0] == '/' ? put(to, SLICE("//")) : put(put(to, view->scheme), SLICE("://"));
+		to = put(to, view->host);
+	} else if (value.data[0] != '/' || view->prefix.length == 0) {
+		return 0; /* relative to the request, or as it should be */
 	}
 	to = put(to, view->prefix);
 	if (path.length == 0 || path.data[0] != '/')

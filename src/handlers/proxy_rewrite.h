@@ -12,6 +12,7 @@
 struct proxy_view {
 	struct slice prefix;       /* without a trailing '/'; empty: none was cut */
 	struct slice sent_host;    /* the Host field that the upstream got */
+	struct slice server;       /* its address, ADDRESS:PORT */
 	struct slice scheme, host; /* as the client asked; host empty: not known */
 };
 

@@ -14,10 +14,8 @@
 
 enum { LOG_LINES_A_SECOND = 4 };
 
-static const char no_server[] = "No upstream server is up.";
-
-static void begin_try(struct forward *);
-static void wait_for_server(struct forward *);
+static void go_on_with(struct forward *, enum pick_result, int error);
+static int find_link(struct forward *);
 
 /* ---- the request ------------------------------------------------------------------------- */
 
@@ -174,14 +172,30 @@ static enum pick_result pick(struct forward *f)
 	return PICK_DONE;
 }
 
-/* A server that was too slow is not asked again: the client has waited long enough. */
-static enum pick_result pick_again(struct forward *f)
+/* Picks servers until one gives a connection, f->link, or fails with *ret_error: PICK_DONE. Those without a place are
+ * passed over. */
+static enum pick_result find_server(struct forward *f, int *ret_error)
 {
-	enum pick_result result = pick(f);
+	size_t before = f->tried_count;
+	bool any_full = false;
+	enum pick_result result;
+	*ret_error = 0;
+	while ((result = pick(f)) == PICK_DONE && (*ret_error = find_link(f)) == -EUSERS)
+		any_full = true;
+	if (result == PICK_DONE)
+		return result;
+	f->tried_count = before;
+	return any_full ? PICK_FULL : result;
+}
+
+/* A server that was too slow is not asked again: the client has waited long enough. */
+static enum pick_result find_again(struct forward *f, int *ret_error)
+{
+	enum pick_result result = find_server(f, ret_error);
 	if (result != PICK_TRIED || f->status == 504)
 		return result;
 	f->tried_count = 0;
-	return pick(f);
+	return find_server(f, ret_error);
 }
 
 static bool may_retry(struct forward *f)
@@ -189,23 +203,35 @@ static bool may_retry(struct forward *f)
 	return f->status != 503 && f->retries++ < f->pool->group->retries && pool_may_retry(f->pool);
 }
 
+static bool may_repeat(const struct forward *f, struct outcome o)
+{
+	return !f->has_begun && !o.received && !f->first_is_lost && (!o.sent || is_idempotent(f));
+}
+
+/* A connection that went stale while it waited says nothing about its server: that is tried once more. */
+static bool is_stale_try(const struct forward *f, struct outcome o)
+{
+	return o.stale && f->status == 502 && !f->stale_try_is_used && may_repeat(f, o);
+}
+
 /* The try is over and f->link gone. */
 static void go_on_after(struct forward *f, struct outcome o)
 {
-	bool may_repeat = !f->has_begun && !o.received && !f->first_is_lost && (!o.sent || is_idempotent(f));
-	bool is_stale_try = o.stale && f->status == 502 && !f->stale_try_is_used;
-	f->stale_try_is_used |= is_stale_try;
+	bool is_stale = is_stale_try(f, o);
+	enum pick_result result = PICK_TRIED;
+	int error = 0;
+	f->stale_try_is_used |= is_stale;
 	f->head_is_sent = false;
 	f->head_deadline_ns = 0;
-	if (may_repeat && is_stale_try)
-		return begin_try(f);
-	enum pick_result result = may_repeat && may_retry(f) ? pick_again(f) : PICK_TRIED;
-	if (result == PICK_DONE)
-		begin_try(f);
-	else if (result == PICK_FULL)
-		wait_for_server(f);
-	else
-		answer_failure(f);
+	/* Without its connection a server that no set names any more may be gone. */
+	if (is_stale && set_names(f->pool->set, f->server)) {
+		error = find_link(f);
+		result = error == -EUSERS ? PICK_FULL : PICK_DONE;
+		f->tried_count -= error == -EUSERS;
+	} else if (is_stale || (may_repeat(f, o) && may_retry(f))) {
+		result = find_again(f, &error);
+	}
+	go_on_with(f, result, error);
 }
 
 /* ---- failures of a try ------------------------------------------------------------------------ */
@@ -214,8 +240,7 @@ enum forward_step forward_fail(struct forward *f, unsigned status, const char *r
 {
 	struct outcome o = look_at(f->link);
 	f->status = status;
-	/* A connection that went stale while it waited says nothing about its server. */
-	if (o.stale && status == 502 && !f->link->out_of_order && !f->stale_try_is_used) {
+	if (is_stale_try(f, o) && !f->link->out_of_order) {
 		link_drop(f->link);
 	} else {
 		log_failure(f, reason);
@@ -342,34 +367,28 @@ static void begin_on_link(struct forward *f, int error)
 		forward_advance(f);
 }
 
-static void begin_try(struct forward *f)
-{
-	int error = find_link(f);
-	if (error == -EUSERS) {
-		f->tried_count--;
-		wait_for_server(f);
-	} else {
-		begin_on_link(f, error);
-	}
-}
-
 /* ---- waiting for a server ------------------------------------------------------------------------- */
+
+/* What went wrong before the wait is what the client hears. */
+static void end_wait(struct forward *f, unsigned status, const char *reason)
+{
+	if (f->status)
+		answer_failure(f);
+	else
+		answer_because(f, status, reason);
+}
 
 /* A connection is found before the place in the queue is left. */
 static bool on_retry(struct waiter *w)
 {
 	struct forward *f = CONTAINER_OF(w, struct forward, waiter);
-	enum pick_result result = pick(f);
-	int error = result == PICK_DONE ? find_link(f) : 0;
-	f->tried_count -= error == -EUSERS;
-	if (error == -EUSERS || result == PICK_FULL || result == PICK_PENDING)
+	int error;
+	enum pick_result result = find_server(f, &error);
+	if (result == PICK_FULL || result == PICK_PENDING)
 		return false;
 	struct loop *loop = label(f);
 	f->waits = false;
-	if (result == PICK_DONE)
-		begin_on_link(f, error);
-	else
-		answer_because(f, 503, no_server);
+	go_on_with(f, result, error);
 	loop_label(loop, NULL, NULL);
 	return true;
 }
@@ -379,9 +398,9 @@ static void on_wait_over(struct waiter *w)
 	struct forward *f = CONTAINER_OF(w, struct forward, waiter);
 	f->waits = false;
 	if (set_awaits_names(f->pool->set))
-		answer_because(f, 504, "The upstream server's name was not resolved in time.");
+		end_wait(f, 504, "The upstream server's name was not resolved in time.");
 	else
-		answer_because(f, 503, "No upstream server was free within queue_timeout.");
+		end_wait(f, 503, "No upstream server was free within queue_timeout.");
 }
 
 static void wait_for_server(struct forward *f)
@@ -391,30 +410,32 @@ static void wait_for_server(struct forward *f)
 	f->waiter = (struct waiter){.retry = on_retry, .expired = on_wait_over, .is_picky = f->tried_count > 0};
 	f->waits = queue_add(f->pool, &f->waiter, timeout_ns);
 	if (!f->waits)
-		answer_because(f, 503, "All upstream servers are busy, and enough requests wait.");
+		end_wait(f, 503, "All upstream servers are busy, and enough requests wait.");
 }
 
-static void go_on_with(struct forward *f, enum pick_result result)
+/* After 504 the client has waited long enough. */
+static void go_on_with(struct forward *f, enum pick_result result, int error)
 {
 	if (result == PICK_DONE)
-		begin_try(f);
-	else if (result == PICK_FULL || result == PICK_PENDING)
+		begin_on_link(f, error);
+	else if ((result == PICK_FULL || result == PICK_PENDING) && f->status != 504)
 		wait_for_server(f);
 	else
-		answer_because(f, 503, no_server);
+		end_wait(f, 503, "No upstream server is up.");
 }
 
 void forward_try(struct forward *f)
 {
 	struct group *g = f->pool->group;
+	int error;
 	pool_count_request(f->pool);
 	if (g->key != KEY_NONE || g->sticky_cookie)
 		proxy_key_read(f->exchange, g, &f->key);
 	/* Those that wait come first; it is looked at with them before this turn ends. */
-	if (atomic_load_explicit(&g->waiting, memory_order_relaxed) > 0)
-		wait_for_server(f);
-	else
-		go_on_with(f, pick(f));
+	if (g->queue > 0 && atomic_load_explicit(&g->waiting, memory_order_relaxed) > 0)
+		return wait_for_server(f);
+	enum pick_result result = find_server(f, &error);
+	go_on_with(f, result, error);
 }
 
 void forward_cancel(struct forward *f)

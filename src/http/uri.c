@@ -175,3 +175,15 @@ bool uri_query_value(struct slice query, struct slice name, struct slice *ret_va
 	}
 	return false;
 }
+
+bool uri_has_dot_segment(struct slice path)
+{
+	while (path.length) {
+		const char *slash = memchr(path.data, '/', path.length);
+		size_t length = slash ? (size_t)(slash - path.data) : path.length;
+		if (length > 0 && length <= 2 && path.data[0] == '.' && path.data[length - 1] == '.')
+			return true;
+		path = slice_from(path, slash ? length + 1 : length);
+	}
+	return false;
+}

@@ -10,6 +10,8 @@ bool uri_is_normal(struct slice path);
  * empty segments. `to` has room for path.length bytes. false: bad escape, an encoded NUL, no leading '/', the path
  * leaves the root, or a ".." that only those see who take %2F, %5C or ';' for the end of a segment: 400. */
 bool uri_normalise(struct slice path, char *to, size_t *ret_length);
+/* Whether a whole segment is "." or "..", as it stands. */
+bool uri_has_dot_segment(struct slice path);
 /* Decodes all escapes, for looking up files. false: an escape of NUL or of '/', or a bad one (none after normalise). */
 bool uri_decode(struct slice path, char *to, size_t *ret_length);
 /* Value of the first `name=` in a query, raw; false: none. */

@@ -37,6 +37,12 @@ bool services_add(struct services *s, const char *target, const struct terms *te
 	return copy != NULL;
 }
 
+static void drop_from(struct services *s, size_t count)
+{
+	while (s->count > count)
+		free(s->items[--s->count].target);
+}
+
 /* ---- weights ------------------------------------------------------------------------------ */
 
 static unsigned heaviest(const struct services *s, uint16_t priority)
@@ -83,6 +89,7 @@ static enum services_result read_records(struct services *s, struct dns_message 
 	struct dns_record record;
 	enum dns_result result;
 	bool has_any = false;
+	size_t before = s->count;
 	while ((result = dns_message_next(m, &record)) == DNS_RECORD && !record.is_additional) {
 		if (record.type != DNS_SRV && record.type != DNS_CNAME)
 			continue;
@@ -91,11 +98,14 @@ static enum services_result read_records(struct services *s, struct dns_message 
 			continue;
 		has_any = true;
 		struct terms terms = {.weight = record.weight, .port = record.port, .priority = record.priority};
-		if (strcmp(record.target, ".") != 0 && !services_add(s, record.target, &terms))
+		/* Nothing can be reached at port 0. */
+		if (strcmp(record.target, ".") != 0 && record.port != 0 && !services_add(s, record.target, &terms))
 			return SERVICES_NO_MEMORY;
 	}
-	if (result == DNS_MALFORMED)
+	if (result == DNS_MALFORMED) {
+		drop_from(s, before); /* nothing of it is believed */
 		return SERVICES_MALFORMED;
+	}
 	return has_any ? SERVICES_FOUND : SERVICES_NO_DATA;
 }
 

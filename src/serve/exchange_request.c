@@ -46,6 +46,9 @@ unsigned exchange_rewrite(struct mlserve_exchange *x, const struct route_rewrite
 		return 503;
 	route_rewrite_write(r, m, x->path, raw);
 	path.data = raw;
+	/* Only captures can bring one, out of parts of segments: it would lead out of what the operator wrote. */
+	if (uri_has_dot_segment(path))
+		return 400;
 	char *normal = raw + path.length;
 	if (!uri_is_normal(path)) {
 		if (!uri_normalise(path, normal, &path.length))

@@ -106,6 +106,20 @@ static bool read_listeners(
 	return fine;
 }
 
+/* A route for requests that it then refuses serves nobody. */
+static bool check_if_method(const struct route_entry *e, const struct mlserve_settings *s)
+{
+	const struct route_methods *asked = &e->conditions.methods;
+	for (size_t i = 0; i < asked->count; i++)
+		if (route_methods_have(&e->methods, asked->items[i]))
+			return true;
+	if (asked->count)
+		mlserve_setting_fault(s, "if_method", 0,
+		        "names no method that this route serves; allowed: one of those in %.*s",
+		        SLICE_ARGS(slice_trim(e->route.allow)));
+	return asked->count == 0;
+}
+
 static bool read_methods(struct arena *arena, struct route_entry *e, const struct mlserve_settings *s)
 {
 	if (!route_methods_read(arena, s, e->route.handler, &e->methods))
@@ -140,6 +154,7 @@ bool route_entry_read(struct arena *arena, struct route_entry *e, const struct c
 	e->route.debug_headers = mlserve_setting_number(s, "debug_headers") != 0;
 	fine = read_listeners(arena, e, config, s) && fine;
 	fine = read_methods(arena, e, s) && fine;
+	fine = fine && check_if_method(e, s);
 	e->sound = config_is_sound(s) && fine;
 	return config_is_sound(s) && e->route.handler->configure(s, &e->route.state) && fine;
 }

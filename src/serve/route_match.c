@@ -23,7 +23,9 @@ pcre2_code *route_regex_compile(
 	int error;
 	PCRE2_SIZE at;
 	PCRE2_UCHAR message[128];
-	pcre2_code *code = pcre2_compile((PCRE2_SPTR)expression.data, expression.length, 0, &error, &at, NULL);
+	/* Else $ would match before a line end, which values may hold that were decoded. */
+	pcre2_code *code =
+	        pcre2_compile((PCRE2_SPTR)expression.data, expression.length, PCRE2_DOLLAR_ENDONLY, &error, &at, NULL);
 	if (code) {
 		pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); /* where there is no JIT the interpreter serves */
 	} else if (s) {

@@ -11,5 +11,7 @@ enum route_path_kind route_path_split(struct slice text, struct slice *ret_path)
 /* Request paths are normalised before they are matched, so only a normal one matches anything. `sign` is "= " for exact
  * paths and "" for prefixes. Otherwise reports a fault of `path` that says what to write instead, and returns false. */
 bool route_path_check(const struct mlserve_settings *, const char *sign, struct slice path);
+/* Whether a path of this route could begin with that prefix, at a segment's border. */
+bool route_path_may_begin(const struct mlserve_settings *, struct slice prefix);
 
 #endif

@@ -163,22 +163,37 @@ static const char *find_fault(const struct route_rewrite *r)
 	return wrong;
 }
 
-/* Without captures it is known whether it stays within the root. */
-static bool leaves_root(const struct route_rewrite *r)
+/* Whatever the captures are. */
+static bool has_dot_segment(const struct route_rewrite *r)
 {
-	struct slice path = r->pieces[0].literal;
+	struct slice whole = {NULL, 1};
+	for (size_t i = 0; i < r->count; i++)
+		whole.length += r->pieces[i].literal.length + 1;
+	char *to = malloc(whole.length * 2), *at = to, *normal = to + whole.length;
+	if (!to)
+		return false;
+	*at++ = '/';
+	for (size_t i = 0; i < r->count; i++) {
+		struct slice literal = r->pieces[i].literal;
+		if (literal.length)
+			memcpy(at, literal.data, literal.length);
+		at += literal.length;
+		if (r->pieces[i].group)
+			*at++ = 'x';
+	}
+	whole = (struct slice){to, (size_t)(at - to)};
+	/* Escaped ones are gone, or out of the root, once it is normal. */
 	size_t length;
-	char *to = r->count == 1 ? malloc(path.length) : NULL;
-	bool leaves = to && !uri_normalise(path, to, &length);
+	bool has_any = uri_has_dot_segment(whole) || !uri_normalise(whole, normal, &length);
 	free(to);
-	return leaves;
+	return has_any;
 }
 
 static bool check(const struct reading *r)
 {
 	const char *wrong = find_fault(r->rewrite);
-	if (!wrong && leaves_root(r->rewrite))
-		wrong = "leaves the root; allowed: a path such as /new/$1";
+	if (!wrong && has_dot_segment(r->rewrite))
+		wrong = "holds a dot segment; allowed: a path without . and .. in it, such as /new/$1";
 	if (wrong)
 		mlserve_setting_fault(r->settings, r->option, 0, "%s", wrong);
 	return !wrong;

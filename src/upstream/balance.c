@@ -10,7 +10,8 @@ static bool was_tried(const struct pick *p, const struct member *s)
 	for (size_t i = 0; i < p->tried_count; i++)
 		if (p->tried[i] == s)
 			return true;
-	return s == p->passed_over;
+	/* It lost its trial: the next look is for servers that need none. */
+	return p->passed_over && atomic_load_explicit(&s->ejected_until_ns, memory_order_relaxed) != 0;
 }
 
 bool pick_can_serve(struct pick *p, const struct set_entry *e)
@@ -18,7 +19,7 @@ bool pick_can_serve(struct pick *p, const struct set_entry *e)
 	const struct member *s = e->server;
 	if (atomic_load_explicit(&s->is_failing, memory_order_relaxed))
 		return false;
-	if (member_is_ejected(s, p->now_ns) && p->set->count > 1)
+	if (member_is_ejected(s, p->now_ns) && p->set->taker_count > 1)
 		return false;
 	if (p->tried_count || p->passed_over) {
 		bool tried = was_tried(p, s);

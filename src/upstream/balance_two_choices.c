@@ -8,10 +8,11 @@ static const struct set_entry *by_chance(struct pick *p, const struct set_tier *
 	return &p->set->entries[tier->begin + tier->turns[pick_random(p) % tier->turn_count]];
 }
 
+/* Of equals the first one is taken, which chance named by its weight. */
 static bool is_better(const struct pick *p, const struct set_entry *a, const struct set_entry *b)
 {
-	uint64_t active_a = 1 + (uint64_t)atomic_load_explicit(&a->server->active, memory_order_relaxed);
-	uint64_t active_b = 1 + (uint64_t)atomic_load_explicit(&b->server->active, memory_order_relaxed);
+	uint64_t active_a = (uint64_t)atomic_load_explicit(&a->server->active, memory_order_relaxed);
+	uint64_t active_b = (uint64_t)atomic_load_explicit(&b->server->active, memory_order_relaxed);
 	return active_a * pick_weight(p, b) < active_b * pick_weight(p, a);
 }
 

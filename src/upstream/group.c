@@ -88,15 +88,16 @@ static bool read_check(struct check_settings *c, const struct mlserve_settings *
 	struct slice path = slice_of(c->path ? c->path : "/");
 	bool fine = path.length > 0 && path.length <= CHECK_PATH_BYTES && path.data[0] == '/';
 	for (size_t i = 0; i < path.length; i++)
-		fine = fine && path.data[i] > ' ' && path.data[i] < 0x7f;
+		fine = fine && byte_is(path.data[i], BYTE_TARGET);
 	if (!fine)
 		mlserve_setting_fault(settings, "health_path", 0,
-		        "\"%s\" is no path; it begins with /, as in /healthz, and has no blanks and at most %d bytes",
+		        "\"%s\" is no path; it begins with /, as in /healthz, and has no blanks, no # and at most %d "
+		        "bytes",
 		        c->path, CHECK_PATH_BYTES);
 	return fine;
 }
 
-static void read_times(struct group *g, const struct mlserve_settings *settings)
+static bool read_times(struct group *g, const struct mlserve_settings *settings)
 {
 	g->connect_timeout_ns = duration_ns(settings, "connect_timeout");
 	g->response_timeout_ns = duration_ns(settings, "response_timeout");
@@ -106,6 +107,10 @@ static void read_times(struct group *g, const struct mlserve_settings *settings)
 	g->resolve_ns = duration_ns(settings, "resolve_interval");
 	g->ttl_min_ns = duration_ns(settings, "resolve_min_ttl");
 	g->ttl_max_ns = duration_ns(settings, "resolve_max_ttl");
+	if (g->ttl_min_ns <= g->ttl_max_ns)
+		return true;
+	mlserve_setting_fault(settings, "resolve_min_ttl", 0, "is more than resolve_max_ttl; allowed: as much or less");
+	return false;
 }
 
 static bool read_lines(struct group *g, const struct mlserve_settings *settings)
@@ -145,9 +150,13 @@ void group_collect(struct group *g)
 static void note_retired(struct group *g, const struct member_set *set)
 {
 	LIST_EACH (node, &g->servers)
-		atomic_store_explicit(&CONTAINER_OF(node, struct member, node)->is_retired, true, memory_order_relaxed);
+		CONTAINER_OF(node, struct member, node)->is_listed = false;
 	for (size_t i = 0; i < set->count; i++)
-		atomic_store_explicit(&set->entries[i].server->is_retired, false, memory_order_relaxed);
+		set->entries[i].server->is_listed = true;
+	LIST_EACH (node, &g->servers) {
+		struct member *m = CONTAINER_OF(node, struct member, node);
+		atomic_store_explicit(&m->is_retired, !m->is_listed, memory_order_relaxed);
+	}
 }
 
 bool group_publish(struct group *g, const struct set_entry *entries, size_t count, const char *const *unresolved,
@@ -162,7 +171,7 @@ bool group_publish(struct group *g, const struct set_entry *entries, size_t coun
 	g->set = set;
 	pthread_mutex_unlock(&g->set_lock);
 	set_release(before);
-	atomic_store_explicit(&g->size, count, memory_order_relaxed);
+	atomic_store_explicit(&g->size, set->taker_count, memory_order_relaxed);
 	for (unsigned i = 0; i < g->loop_count; i++)
 		pool_send_set(g->pools[i], set);
 	group_collect(g);
@@ -241,9 +250,9 @@ static bool make_group(struct group *g, const struct mlserve_settings *settings,
 	g->retry_percent = count_of(settings, "retry_budget");
 	g->queue = count_of(settings, "queue");
 	g->eject_errors = count_of(settings, "eject_errors");
-	read_times(g, settings);
 	/* Each reports its own faults. */
-	bool fine = read_balance(g, settings);
+	bool fine = read_times(g, settings);
+	fine = read_balance(g, settings) && fine;
 	fine = read_sticky(g, settings) && fine;
 	fine = read_check(&g->check, settings) && fine;
 	fine = read_lines(g, settings) && fine;

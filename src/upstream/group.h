@@ -53,7 +53,7 @@ struct group {
 	alignas(64) atomic_size_t ticket; /* turns given out so far */
 	alignas(64) atomic_int waiting;   /* requests that wait for a server, of all loops */
 	atomic_int_least64_t next_trial_ns;
-	atomic_size_t size; /* servers of the newest set */
+	atomic_size_t size; /* servers of the newest set that are not draining */
 };
 
 /* ---- control thread ------------------------------------------------------------------ */

@@ -36,6 +36,9 @@ static void settle_connect(struct link *l, uint32_t events)
 static void on_idle_event(struct link *l, uint32_t events)
 {
 	struct pool *p = l->pool;
+	/* Its server may be gone. */
+	if (l->is_lost)
+		return;
 	if (!offer_withdraw(p, l)) {
 		pool_remove(p, l);
 		return;
@@ -197,6 +200,7 @@ void link_begin(struct link *l, void (*ready)(struct link *), void (*expired)(st
 		l->reused = true;
 	}
 	link_expect(l, ready, expired, owner);
+	l->set = l->pool->set;
 	atomic_fetch_add_explicit(&l->server->active, 1, memory_order_relaxed);
 	figure_add(&share_of(l)->requests, 1);
 }
@@ -291,7 +295,9 @@ static bool may_be_kept(struct link *l)
 	struct stream *s = &l->stream;
 	if (!l->reusable || !l->ended || l->piece || l->pool->group->keepalive == 0)
 		return false;
-	if (atomic_load_explicit(&l->server->is_retired, memory_order_relaxed))
+	/* Retired, or of a set that this loop has left, and so nothing that it would look after. */
+	if (atomic_load_explicit(&l->server->is_retired, memory_order_relaxed) ||
+	        (l->set != l->pool->set && !set_names(l->pool->set, l->server)))
 		return false;
 	if (s->error || s->hung_up || !stream_is_drained(s) || stream_bytes(s).length)
 		return false;

@@ -19,6 +19,7 @@
 
 struct pool;
 struct member;
+struct member_set;
 
 enum { LINK_HEAD_BYTES = 65536, LINK_HEAD_FIELDS = 256 };
 
@@ -41,11 +42,12 @@ struct link {
 	bool out_of_order; /* the server broke the protocol, rather than the connection */
 	struct list node, age;
 	struct link *next_free;
-	int8_t offer;               /* idle: its place among those offered, -1: none */
-	bool is_lost;               /* another loop took the connection over, and we know */
-	struct post given_back;     /* by that loop */
-	int64_t begun_ns;           /* this exchange */
-	uint64_t in_mark, out_mark; /* the stream's figures when it began */
+	int8_t offer;                 /* idle: its place among those offered, -1: none */
+	bool is_lost;                 /* another loop took the connection over, and we know */
+	struct post given_back;       /* by that loop */
+	int64_t begun_ns;             /* this exchange */
+	const struct member_set *set; /* the pool's when it began; only compared */
+	uint64_t in_mark, out_mark;   /* the stream's figures when it began */
 
 	/* Set by the owner at link_begin. Neither may be NULL. */
 	void (*ready)(struct link *);   /* something changed: look at everything */

@@ -42,6 +42,7 @@ struct member {
 	struct group *group;
 	struct list node; /* of the control thread: all servers of the group */
 	size_t line;      /* which `server` value it comes from */
+	bool is_listed;   /* of the control thread: while a set is made, that this one names it */
 	void *probe;      /* of the control thread: struct probe, or NULL */
 	atomic_uint set_count;
 
@@ -91,6 +92,12 @@ static inline bool member_is_ejected(const struct member *s, int64_t now_ns)
 static inline bool member_is_full(const struct member *s)
 {
 	return s->limit && atomic_load_explicit(&s->active, memory_order_relaxed) >= s->limit;
+}
+
+/* It has as many connections as it may, idle ones included. */
+static inline bool member_is_crowded(const struct member *s)
+{
+	return s->limit && atomic_load_explicit(&s->connections, memory_order_relaxed) >= s->limit;
 }
 
 enum member_state { MEMBER_UP, MEMBER_DOWN, MEMBER_DRAINING, MEMBER_UNRESOLVED };

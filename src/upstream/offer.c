@@ -72,7 +72,7 @@ static void on_given_back(struct loop *loop, struct post *post)
 /* A loop that is at work would take another's connection in its turn, and so on. */
 static bool may_take(const struct pool *p, const struct member *s, const struct member_share *share)
 {
-	if (s->limit && atomic_load_explicit(&s->connections, memory_order_relaxed) >= s->limit)
+	if (member_is_crowded(s))
 		return true;
 	return atomic_load_explicit(&share->idle_count, memory_order_relaxed) > 1 ||
 	       p->loop->now_ns - atomic_load_explicit(&share->taken_ns, memory_order_relaxed) > BUSY_NS;

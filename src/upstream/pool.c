@@ -181,7 +181,7 @@ void pool_put(struct pool *p, struct link *link)
 	figure_add(&share->idle_count, 1);
 	watch_deadline(&link->stream.watch, p->loop->now_ns + IDLE_NS);
 	/* What no other loop could get at must not take up what the server allows to all of them. */
-	if (!offer_make(p, link) && link->server->limit)
+	if (!offer_make(p, link) && member_is_crowded(link->server))
 		link_drop(link);
 }
 

@@ -73,8 +73,13 @@ void queue_fini(struct pool *p)
 static void note_oldest(struct queue *q)
 {
 	int64_t oldest_ns = INT64_MAX;
-	if (!list_is_empty(&q->waiters))
-		oldest_ns = CONTAINER_OF(q->waiters.next, struct waiter, node)->since_ns;
+	/* Others need not stand behind one that nobody may be able to serve. */
+	LIST_EACH (node, &q->waiters) {
+		const struct waiter *w = CONTAINER_OF(node, struct waiter, node);
+		oldest_ns = w->is_picky ? INT64_MAX - 1 : w->since_ns;
+		if (!w->is_picky)
+			break;
+	}
 	atomic_store_explicit(&q->oldest_ns, oldest_ns, memory_order_seq_cst);
 }
 
@@ -82,10 +87,12 @@ bool queue_add(struct pool *p, struct waiter *w, int64_t timeout_ns)
 {
 	struct group *g = p->group;
 	/* Sequentially consistent: counted before it looks once more, as places are freed before the count is read. */
-	if (atomic_fetch_add_explicit(&g->waiting, 1, memory_order_seq_cst) >= (int)g->queue) {
-		atomic_fetch_sub_explicit(&g->waiting, 1, memory_order_seq_cst);
-		return false;
-	}
+	int waiting = atomic_load_explicit(&g->waiting, memory_order_relaxed);
+	do
+		if (waiting >= (int)g->queue)
+			return false;
+	while (!atomic_compare_exchange_weak_explicit(
+	        &g->waiting, &waiting, waiting + 1, memory_order_seq_cst, memory_order_relaxed));
 	w->since_ns = p->loop->now_ns;
 	w->deadline_ns = w->since_ns + timeout_ns;
 	list_append(&p->queue.waiters, &w->node);

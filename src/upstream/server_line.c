@@ -1,6 +1,7 @@
 /* Reading `server` values. */
 #include "upstream/server_line.h"
 #include "base/check.h"
+#include "base/number.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,8 +56,8 @@ static const struct parameter *find(struct slice word, int64_t *ret_number)
 		*ret_number = 1;
 		if (!sign)
 			return p;
-		return slice_to_number(slice_from(word, name.length + 1), ret_number) && *ret_number >= p->min &&
-		                       *ret_number <= p->max
+		return number_parse_count(slice_from(word, name.length + 1), ret_number) == NUMBER_FINE &&
+		                       *ret_number >= p->min && *ret_number <= p->max
 		               ? p
 		               : NULL;
 	}
@@ -121,10 +122,10 @@ static bool read_name(struct server_line *l, struct slice word)
 {
 	const char *colon = memrchr(word.data, ':', word.length);
 	int64_t port;
-	if (!colon || !slice_to_number(slice_from(word, (size_t)(colon - word.data) + 1), &port))
+	if (!colon || number_parse_count(slice_from(word, (size_t)(colon - word.data) + 1), &port))
 		return false;
 	struct slice name = {word.data, (size_t)(colon - word.data)};
-	if (port < 1 || port > 65535 || colon[1] == '0' || !is_name(name))
+	if (port < 1 || port > 65535 || !is_name(name))
 		return false;
 	l->kind = SERVER_NAME;
 	l->port = (uint16_t)port;

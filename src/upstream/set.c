@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TURNS = 4096 };
-
 static void set_free(struct member_set *s)
 {
 	for (size_t i = 0; i < s->count; i++)
@@ -28,6 +26,7 @@ static void add_tier(struct member_set *s, const struct set_entry *entries, size
 		if (entries[i].is_backup != (number > 0))
 			continue;
 		s->entries[s->count++] = entries[i];
+		s->taker_count += !entries[i].is_draining;
 		atomic_fetch_add_explicit(&entries[i].server->set_count, 1, memory_order_relaxed);
 	}
 	tier->end = s->count;
@@ -36,14 +35,9 @@ static void add_tier(struct member_set *s, const struct set_entry *entries, size
 static bool lay_turns(struct member_set *s, struct set_tier *tier)
 {
 	unsigned weights[SET_MEMBERS];
-	size_t count = tier->end - tier->begin, total = 0;
+	size_t count = tier->end - tier->begin;
 	for (size_t i = 0; i < count; i++)
-		total += s->entries[tier->begin + i].weight;
-	/* Laying turns takes the product of turns and servers. */
-	for (size_t i = 0; i < count; i++) {
-		unsigned weight = s->entries[tier->begin + i].weight;
-		weights[i] = total <= TURNS ? weight : (unsigned)(weight * TURNS / total) + 1;
-	}
+		weights[i] = s->entries[tier->begin + i].weight;
 	return count == 0 || turns_lay(weights, count, &tier->turns, &tier->turn_count);
 }
 
@@ -84,4 +78,12 @@ void set_release(struct member_set *s)
 	/* What other threads read of it was read before it is freed. */
 	if (s && atomic_fetch_sub_explicit(&s->references, 1, memory_order_acq_rel) == 1)
 		set_free(s);
+}
+
+bool set_names(const struct member_set *s, const struct member *member)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->entries[i].server == member)
+			return true;
+	return false;
 }

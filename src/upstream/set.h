@@ -29,6 +29,7 @@ struct member_set {
 	bool is_pending;                  /* a name was not looked up yet, so there may soon be more */
 	char **unresolved;                /* names without an address */
 	size_t unresolved_count;
+	size_t taker_count; /* servers that are not draining */
 	size_t count;
 	struct set_entry entries[]; /* primaries first */
 };
@@ -37,6 +38,8 @@ struct member_set {
  * NULL: no memory. */
 struct member_set *set_create(const struct set_entry *, size_t count, const char *const *unresolved,
         size_t unresolved_count, bool is_pending);
+/* Whether it is one of its servers. */
+bool set_names(const struct member_set *, const struct member *);
 /* There is no server, but there may soon be some. */
 static inline bool set_awaits_names(const struct member_set *s)
 {

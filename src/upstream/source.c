@@ -35,7 +35,7 @@ static int64_t next_ns(const struct source *s, const struct resolver_answer *a)
 	if (a->error)
 		return after_failure_ns(s);
 	int64_t ttl_ns = a->ttl_s < 0 ? WITHOUT_TTL_NS : a->ttl_s * NS_PER_S;
-	return clamp(ttl_ns, g->ttl_min_ns, g->ttl_max_ns > g->ttl_min_ns ? g->ttl_max_ns : g->ttl_min_ns);
+	return clamp(ttl_ns, g->ttl_min_ns, g->ttl_max_ns);
 }
 
 /* ---- answers ----------------------------------------------------------------------------------- */
@@ -172,8 +172,9 @@ static bool add(struct draft *d, struct group *g, size_t line, const struct reso
 		m = group_add_member(g, line, &a->endpoint);
 		if (!m)
 			return false;
-		atomic_store_explicit(&m->up_since_ns, up_since_ns, memory_order_relaxed);
 	}
+	if (atomic_load_explicit(&m->is_retired, memory_order_relaxed))
+		atomic_store_explicit(&m->up_since_ns, up_since_ns, memory_order_relaxed);
 	d->entries[d->count++] =
 	        (struct set_entry){m, l->weight * a->weight, l->is_backup || is_backup, l->is_draining};
 	return true;

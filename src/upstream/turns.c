@@ -1,13 +1,16 @@
 /* Smooth weighted turns, worked out before they are needed. */
 #include "upstream/turns.h"
 #include "base/check.h"
+#include "base/number.h"
 #include <stdlib.h>
+
+enum { MOST_TURNS = 8192 };
 
 bool turns_read_weight(struct slice word, unsigned *ret_weight)
 {
 	struct slice prefix = SLICE("weight=");
 	int64_t weight;
-	if (!slice_starts(word, prefix) || !slice_to_number(slice_from(word, prefix.length), &weight))
+	if (!slice_starts(word, prefix) || number_parse_count(slice_from(word, prefix.length), &weight))
 		return false;
 	if (weight < 1 || weight > TURNS_MAX_WEIGHT)
 		return false;
@@ -25,14 +28,28 @@ static unsigned common_divisor(unsigned a, unsigned b)
 	return a;
 }
 
-/* Spread out: each taker gains its weight in every turn, the richest is served and pays all. */
-static void spread(
-        const unsigned *weights, size_t count, unsigned divisor, int64_t *credit, uint16_t *schedule, size_t length)
+/* How many turns each gets; returns how many in all. Laying them takes the product of turns and takers, so beyond some
+ * thousand the weights are kept about. */
+static size_t share_out(const unsigned *weights, size_t count, unsigned divisor, size_t length, unsigned *shares)
+{
+	size_t all = 0;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t share = weights[i] / divisor;
+		if (length > MOST_TURNS && share > 0)
+			share = share * MOST_TURNS / length + 1;
+		shares[i] = (unsigned)share;
+		all += shares[i];
+	}
+	return all;
+}
+
+/* Spread out: each taker gains its share in every turn, the richest is served and pays all. */
+static void spread(const unsigned *shares, size_t count, int64_t *credit, uint16_t *schedule, size_t length)
 {
 	for (size_t turn = 0; turn < length; turn++) {
 		size_t richest = 0;
 		for (size_t i = 0; i < count; i++) {
-			credit[i] += weights[i] / divisor;
+			credit[i] += shares[i];
 			if (credit[i] > credit[richest])
 				richest = i;
 		}
@@ -51,16 +68,20 @@ bool turns_lay(const unsigned *weights, size_t count, uint16_t **ret_schedule, s
 	MUST(divisor > 0);
 	for (size_t i = 0; i < count; i++)
 		length += weights[i] / divisor;
+	unsigned *shares = malloc(count * sizeof *shares);
 	int64_t *credit = calloc(count, sizeof *credit);
+	if (shares)
+		length = share_out(weights, count, divisor, length, shares);
 	uint16_t *schedule = calloc(length, sizeof *schedule);
-	bool fine = credit && schedule;
+	bool fine = shares && credit && schedule;
 	if (fine) {
-		spread(weights, count, divisor, credit, schedule, length);
+		spread(shares, count, credit, schedule, length);
 		*ret_schedule = schedule;
 		*ret_length = length;
 	} else {
 		free(schedule);
 	}
+	free(shares);
 	free(credit);
 	return fine;
 }

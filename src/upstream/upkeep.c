@@ -13,7 +13,7 @@ struct upkeep {
 	struct resolver *resolver;
 	struct source *sources;
 	size_t source_count;
-	struct timer tick; /* only while names are followed */
+	struct timer tick; /* only with names or checks */
 };
 
 static size_t count_names(const struct groups *groups)
@@ -25,6 +25,14 @@ static size_t count_names(const struct groups *groups)
 			count += g->lines[k].kind != SERVER_FIXED;
 	}
 	return count;
+}
+
+static bool has_checks(const struct groups *groups)
+{
+	for (size_t i = 0; i < groups_count(groups); i++)
+		if (groups_at(groups, i)->check.path)
+			return true;
+	return false;
 }
 
 bool upkeep_needs_resolver(const struct groups *groups)
@@ -47,8 +55,8 @@ static struct sources_of sources_of(struct upkeep *u, const struct group *g)
 /* What is short of memory is tried again at the next tick. */
 static void update(struct upkeep *u, struct group *g)
 {
-	g->is_outdated = !source_publish(g, sources_of(u, g), u->loop->now_ns);
-	probes_update(g, u->loop, u->blocks);
+	bool is_published = source_publish(g, sources_of(u, g), u->loop->now_ns);
+	g->is_outdated = !probes_update(g, u->loop, u->blocks) || !is_published;
 }
 
 static void on_source_changed(struct source *s)
@@ -96,12 +104,13 @@ struct upkeep *upkeep_start(struct groups *groups, struct loop *loop, struct blo
 		return NULL;
 	}
 	for (size_t i = 0; i < groups_count(groups); i++)
-		probes_update(groups_at(groups, i), loop, blocks);
-	if (names == 0)
-		return u;
-	MUST(resolver);
-	start_sources(u);
-	timer_start(loop, &u->tick, TICK_US);
+		groups_at(groups, i)->is_outdated = !probes_update(groups_at(groups, i), loop, blocks);
+	if (names > 0) {
+		MUST(resolver);
+		start_sources(u);
+	}
+	if (names > 0 || has_checks(groups))
+		timer_start(loop, &u->tick, TICK_US);
 	return u;
 }
 

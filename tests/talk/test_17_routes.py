@@ -72,7 +72,7 @@ QUERIES = [
     ("!q=a", "q=b&q=%61", False), ("!q=a", "q=b", True), ("!q=a", "", True),
     ("id~^[0-9]+ x$", "id=12+x", True), ("id~^[0-9]+ x$", "id=%312%20x", True), ("id~^[0-9]+ x$", "id=12%2bx", False),
     ("id~^[0-9]+ x$", "id=a&id=1+x", True), ("!id~^[0-9]+$", "id=1", False), ("!id~^[0-9]+$", "id=a", True),
-    ("!id~^[0-9]+$", "", True),
+    ("!id~^[0-9]+$", "", True), ("id~^[0-9]+ x$", "id=1+x%0a", False),
 ]
 
 
@@ -190,10 +190,10 @@ REWRITES = [
     (r"~ ^/d/(.)", "/$$1$1$$", "/d/a", "/$1a$"),
     (r"~ ^/esc/(.*)", "/e/$1", "/esc/%41%2f%20%c3%a9%7e", "/e/A%2F%20%C3%A9~"),
     (r"~ ^/slash(.*)", "/s/$1", "/slash/q", "/s/q"),  # no empty segments
-    (r"~ ^/dots/(.*)", "/v/$1/../y", "/dots/q", "/v/y"),
+    (r"~ ^/dots/(.*)", "/v/.$1/..y", "/dots/q", "/v/.q/..y"),
     (r"~ ^/half/(.)(.*)", "/h/$141", "/half/%2F", "/h/A"),  # an escape that comes of it is decoded
     (r"~ ^/whole(/.*)", "$1", "/whole/a/b", "/a/b"),
-    (r"~ ^/const", "/fixed/../path", "/const/x?y", "/path?y"),
+    (r"~ ^/const", "/fixed/path", "/const/x?y", "/fixed/path?y"),
     (r"/prefix/", "/fixed$$", "/prefix/a?b", "/fixed$?b"),
     (r"= /exact", "/index.php", "/exact", "/index.php"),
 ]
@@ -212,7 +212,8 @@ def test_rewrite_sends_another_path_and_the_query_as_it_came(serve, origin):
 def test_a_rewritten_path_that_is_none_is_400_and_goes_nowhere(serve, origin):
     up = origin()
     text = HEAD + upstreams(app=up)
-    cases = [(r"^/up/(.*)", "/$1/../..", "/up/a"), (r"^/bare/(.*)", "$1", "/bare/x"), (r"^/unset/(x)?", "$1", "/unset/"),
+    # Captures of parts of segments can make a dot segment, which would lead out of what the operator wrote.
+    cases = [(r"^/up/s-([^/]*)/(.*)", "/pub/$1/$2", "/up/s-../secret"), (r"^/dot/(.*)", "/pub/.$1", "/dot/."), (r"^/bare/(.*)", "$1", "/bare/x"), (r"^/unset/(x)?", "$1", "/unset/"),
              (r"^/half/(.)(.*)", "/$2$1", "/half/%2F"), (r"^/nul/(.)", "/$100", "/nul/%2F")]
     for index, (path, rewrite, _) in enumerate(cases):
         text += route(f"r{index}", f"path = ~ {path}", "upstream = app", f"rewrite = {rewrite}", handler="proxy")
@@ -221,7 +222,7 @@ def test_a_rewritten_path_that_is_none_is_400_and_goes_nowhere(serve, origin):
             refused = client.get(target, "Accept: application/json")
             assert refused.status == 400 and "rewritten path" in refused.body.decode(), (rewrite, refused)
         assert up.requests == []
-        assert asked(client, "/up/a/b") == "up:/"
+        assert asked(client, "/up/s-a/b") == "up:/pub/a/b"
 
 
 def test_rewrite_keeps_method_body_and_fields(serve, origin):
@@ -269,11 +270,36 @@ PROXY = "[upstream u]\nserver = 127.0.0.1:1\n[route r]\nhandler = proxy\nupstrea
     (["path = ~ ^/(a)", "rewrite = /$1?x=1"], ["rewrite: holds a '?', but the query goes on as it came; allowed: a path, and %3F for a '?' within"]),
     (["path = ~ ^/(a)", "rewrite = /$1/a b"], ["rewrite: holds a byte that a path cannot; allowed: escapes such as %20"]),
     (["path = ~ ^/(a)", "rewrite = /100%$1"], ["rewrite: has a bad escape; allowed: a path, and %25 for '%' itself"]),
-    (["path = /a", "rewrite = /a/../.."], ["rewrite: leaves the root; allowed: a path such as /new/$1"]),
+    (["path = /a", "rewrite = /a/../b"], ["rewrite: holds a dot segment; allowed: a path without . and .. in it"]),
+    (["path = ~ ^/(a)", "rewrite = /./$1"], ["rewrite: holds a dot segment"]),
+    (["path = ~ ^/(a)", "rewrite = /%2e%2e/$1"], ["rewrite: holds a dot segment"]),
     (["strip_prefix = /a", "rewrite = /b"], ["rewrite: stands beside strip_prefix; allowed: one of the two"]),
 ])
 def test_bad_rewrites_are_faults_with_their_line(tmp_path, lines, words):
     one_fault(tmp_path, PROXY + "\n".join(lines) + "\n", 7, "[route r] ", *words)
+
+
+@pytest.mark.parametrize("lines, words", [
+    (["path = /api", "strip_prefix = /b"], ["strip_prefix: can cut nothing: no path of this route begins with it"]),
+    (["path = /api", "strip_prefix = /ap"], ["strip_prefix: can cut nothing"]),
+    (["path = = /a/b", "strip_prefix = /a/b/c"], ["strip_prefix: can cut nothing"]),
+    (["path = /", "strip_prefix = /a b"], ["strip_prefix: is no path as requests have it once they are normalised"]),
+    (["path = /", "strip_prefix = /a?x"], ["strip_prefix: is no path as requests have it"]),
+    (["path = /", "strip_prefix = /a/../b"], ["strip_prefix: is no path as requests have it"]),
+    (["path = /", "strip_prefix = a"], ["strip_prefix: does not begin with /"]),
+    (["methods = GET HEAD", "if_method = POST PUT"],
+     ["if_method: names no method that this route serves; allowed: one of those in Allow: GET, HEAD"]),
+])
+def test_what_could_never_serve_is_a_fault(tmp_path, lines, words):
+    one_fault(tmp_path, PROXY + "\n".join(lines) + "\n", 7, "[route r] ", *words)
+
+
+@pytest.mark.parametrize("lines", [
+    ["path = /api/", "strip_prefix = /api"], ["path = /api/v1", "strip_prefix = /api/"], ["path = /", "strip_prefix = /api"],
+    ["path = = /api", "strip_prefix = /api"], ["path = ~ ^/x", "strip_prefix = /y"], ["methods = GET", "if_method = GET POST"]])
+def test_what_may_serve_is_none(tmp_path, lines):
+    done = check(tmp_path, PROXY + "\n".join(lines) + "\n")
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_bad_expression_is_told_once_whoever_uses_its_groups(tmp_path):
@@ -302,11 +328,11 @@ def test_redirect_puts_captures_where_they_are_named(serve):
             assert (taken.status, taken["Location"], taken["X-Bad"]) == (308, wanted, None), (to, target)
 
 
-def test_a_redirect_out_of_the_root_is_400(serve):
-    server = serve(HEAD + route("r", "path = ~ ^/up/(.*)", "to = http://other.test/$1/../..", handler="redirect"))
-    refused = server.get("/up/a", "Accept: application/json")
+def test_a_redirect_to_a_dot_segment_is_400(serve):
+    server = serve(HEAD + route("r", "path = ~ ^/s-([^/]*)/(.*)", "to = http://other.test/a/$1/$2", handler="redirect"))
+    refused = server.get("/s-../b", "Accept: application/json")
     assert refused.status == 400 and "rewritten path" in refused.body.decode()
-    assert server.get("/up/a/b")["Location"] == "http://other.test/"
+    assert server.get("/s-a/b")["Location"] == "http://other.test/a/a/b"
 
 
 @pytest.mark.parametrize("lines, words", [

@@ -33,7 +33,7 @@ def ask(serve, origin):
 @pytest.mark.parametrize("prefix, location, becomes", [
     ("/api", "/login?a=b", "/api/login?a=b"), ("/api/", "/", "/api/"), ("/api", "http://t.test/y", "http://t.test/api/y"),
     ("/api", "https://T.test:443", "http://t.test/api/"), ("/api", "http://t.test:80/y#f", "http://t.test/api/y#f"), ("/api", "http://other.test/y", "="),
-    ("/api", "//t.test/y", "="), ("/api", "y", "="), ("/api", "/a b", "="), ("", "/login", "="), ("", "https://t.test/y", "http://t.test/y"),
+    ("/api", "//t.test/y", "//t.test/api/y"), ("/api", "//other.test/y", "="), ("/api", "//t.test.evil/y", "="), ("/api", "y", "="), ("/api", "/a b", "="), ("", "/login", "="), ("", "https://t.test/y", "http://t.test/y"),
 ])
 def test_locations_are_rewritten(ask, prefix, location, becomes):
     route = "rewrite_location = on" + (f"\nstrip_prefix = {prefix}" if prefix else "")
@@ -46,6 +46,13 @@ def test_the_host_that_we_sent_becomes_the_clients(ask):
     route = "rewrite_location = on\nstrip_prefix = /api\nupstream_host = app.internal:9001"
     taken = ask(("Location: https://app.internal:9001/y", "Content-Location: http://t.test/y"), route, host="site.test:8080")
     assert taken["Location"] == "http://site.test:8080/api/y" and taken["Content-Location"] == "http://t.test/y"
+
+
+def test_the_servers_own_address_becomes_the_clients(serve, origin):
+    up = origin(answering(lambda taken: answer(302, b"", f"Location: http://{taken.link.upstream}/y")))
+    server = serve(CONF, up=up, route="rewrite_location = on\nstrip_prefix = /api", listener="")
+    with server.connect() as client:
+        assert client.get("/api/x")["Location"] == "http://t.test/api/y"
 
 
 @pytest.mark.parametrize("trusted", [True, False])

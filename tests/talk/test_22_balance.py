@@ -73,6 +73,13 @@ def test_two_choices_uses_every_server(serve, origin):
     assert set(counts) == set("abc") and min(counts.values()) > 5, counts
 
 
+def test_two_choices_heeds_weights_also_when_all_are_idle(serve, origin):
+    _, server = group(serve, origin, 2, "balance = two-choices", parameters=("weight=1", "weight=3"))
+    counts = collections.Counter(ask(server, 200))
+    # Half of the pairs are twice the same, but for a few looks more.
+    assert counts["a"] > 20 and counts["b"] > 80, counts
+
+
 def test_hash_of_the_uri_keeps_each_address_at_its_server(serve, origin):
     _, server = group(serve, origin, 4, "balance = hash:uri")
     seen = {}
@@ -117,8 +124,15 @@ def test_a_backup_serves_only_when_the_others_cannot(serve, origin):
 def test_a_draining_server_gets_nothing_new(serve, origin):
     ups, server = group(serve, origin, 2, parameters=("drain",))
     assert ask(server, 10) == "b" * 10
-    states = [up["state"] for up in server.health()["upstreams"]["app"]]
-    assert states == ["draining", "up"]
+    document = server.health()
+    assert [up["state"] for up in document["upstreams"]["app"]] == ["draining", "up"] and document["status"] == "ok"
+
+
+def test_a_group_whose_servers_all_drain_is_told(serve, origin):
+    _, server = group(serve, origin, 1, parameters=("drain",))
+    assert server.get("/").status == 503
+    document = server.health()
+    assert document["status"] == "degraded" and "upstream app: no server is up" in document["warnings"], document
 
 
 def cookie_of(answered):

@@ -245,3 +245,42 @@ def test_retries_stay_within_their_budget(serve, origin):
     assert counts[1] == 300
     # 20 at hand, 10 % of 100, 3 a second.
     assert 120 <= counts[0] <= 150, counts
+
+
+def test_one_that_waits_for_a_certain_server_holds_up_nobody_else(serve, origin):
+    """A request that failed at one server waits for the other, which is full; the first goes on serving all loops."""
+    gate = Gate()
+
+    def moody(link):
+        while True:
+            try:
+                taken = link.request(within=60)
+            except Closed:
+                return
+            if taken.target == "/bad":
+                return link.reset()
+            link.send(answer(200, b"fine"))
+
+    full, other = origin(gate), origin(moody)
+    server = serve(conf(f"server = {full} max_connections=1", f"server = {other}", "queue_timeout = 1h", "eject_errors = 0",
+                        loops=2))
+    holder = server.connect()
+    holder.send(request("GET", "/hold"))
+    if not holder.is_quiet(0.2):  # the other's turn: the next one is the full one's
+        holder.response()
+        holder.send(request("GET", "/hold"))
+    gate.await_waiting(1)
+    picky = server.connect()
+    picky.send(request("GET", "/bad"))
+    while not any(taken.target == "/bad" for taken in other.requests):
+        other.next_request()
+    server.settle(lambda d: d["upstreams"]["app"][1]["failures"] >= 1)
+    clients = [server.connect() for _ in range(4)]
+    begun = time.monotonic()
+    for client in clients * 10:
+        assert client.get("/").body == b"fine"
+    # 40 looks of a slow tick would take two seconds.
+    assert time.monotonic() - begun < allow(1)
+    gate.release(2)
+    assert holder.response().status == 200
+    assert picky.response().body == b"done"

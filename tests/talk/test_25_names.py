@@ -1,4 +1,5 @@
 """Upstream servers by name: found through DNS, followed while the names change, kept while DNS fails."""
+import struct
 import threading
 import time
 
@@ -6,6 +7,7 @@ import pytest
 
 from talk.client import request
 from talk.dns import Dns, ScriptedDns, a, aaaa, cname, srv
+from talk.dns_wire import pack_name
 from talk.ports import free_port
 from talk.settings import allow
 from talk.upstream import answer, answering
@@ -296,3 +298,20 @@ def test_localhost_needs_no_dns(serve, scripted, origin):
     server = serve(conf(f"server = localhost:{port}"), dns=scripted.address)
     assert server.get("/x").body == b"up:/x"
     assert scripted.asked == []
+
+
+def test_a_malformed_answer_is_not_believed_in_part(serve, scripted, places):
+    """The first record is fine, the second is cut short: nothing is taken from it, and what was found before stays."""
+    ups, port = places(1)
+    name = "_http._tcp.app.test"
+    scripted.set("one.test", a("127.0.0.2"))
+    scripted.set(name, srv(port, "one.test", weight=0, ttl=1))
+    server = serve(conf(f"server = srv:{name}", "resolve_interval = 100ms"), dns=scripted.address)
+    assert bodies(server) == {"127.0.0.2"}
+    record = b"\xc0\x0c" + struct.pack("!HHIH", 33, 1, 1, 6 + len(pack_name("two.test"))) + struct.pack("!HHH", 0, 0, port)
+    short = b"\xc0\x0c" + struct.pack("!HHIH", 33, 1, 1, 4) + b"\0\0\0\0"
+    scripted.set("two.test", a("127.0.0.3"))
+    scripted.set(name, raw=struct.pack("!HHHHH", 0x8180, 1, 2, 0, 0) + pack_name(name) + struct.pack("!HH", 33, 1)
+                 + record + pack_name("two.test") + short)
+    server.wait_log("srv:.*; the 1 address found before stays")
+    assert bodies(server) == {"127.0.0.2"}

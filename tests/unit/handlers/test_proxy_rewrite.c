@@ -70,6 +70,17 @@ static void test_location_without_a_prefix_still_names_the_clients_host(void **s
 	assert_string_equal(location("https://app:80/x", &v), "=");
 }
 
+static void test_location_of_the_same_scheme_stays_so(void **state)
+{
+	struct proxy_view v = view("/api");
+	(void)state;
+	assert_string_equal(location("//app.internal:9001/x", &v), "//site.test/api/x");
+	v.server = SLICE("127.0.0.1:80");
+	v.scheme = SLICE("http");
+	assert_string_equal(location("//127.0.0.1/x", &v), "//site.test/api/x");
+	assert_string_equal(location("http://127.0.0.1:81/x", &v), "=");
+}
+
 static void test_location_of_others_or_malformed_stays(void **state)
 {
 	struct proxy_view v = view("/api");
@@ -80,7 +91,6 @@ static void test_location_of_others_or_malformed_stays(void **state)
 	assert_string_equal(location("http://app.internal:9001@evil.test/", &v), "=");
 	assert_string_equal(location("http://user@app.internal:9001/", &v), "=");
 	assert_string_equal(location("ftp://app.internal:9001/x", &v), "=");
-	assert_string_equal(location("//app.internal:9001/x", &v), "=");
 	assert_string_equal(location("//evil.test", &v), "=");
 	assert_string_equal(location("/\\evil.test", &v), "=");
 	assert_string_equal(location("next", &v), "=");
@@ -127,6 +137,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_location_of_the_upstream_becomes_the_clients),
 	        cmocka_unit_test(test_location_without_a_prefix_still_names_the_clients_host),
+	        cmocka_unit_test(test_location_of_the_same_scheme_stays_so),
 	        cmocka_unit_test(test_location_of_others_or_malformed_stays),
 	        cmocka_unit_test(test_cookie_path_gets_the_prefix),
 	        cmocka_unit_test(test_cookie_without_a_path_stays),

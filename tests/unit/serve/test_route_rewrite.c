@@ -163,8 +163,10 @@ static void test_rewrite_faults_name_what_is_wrong(void **state)
 	expect_fault("~ ^/(a)", "/100%/$1", "has a bad escape; allowed: a path, and %25 for '%' itself\n");
 	expect_fault("~ ^/(a)", "/%2$1", "has a bad escape");
 	expect_fault("~ ^/(a)", "/%00", "has a bad escape");
-	expect_fault("~ ^/(a)", "/a/../..", "leaves the root");
-	expect_fault("/a", "/%2e%2e", "leaves the root");
+	expect_fault("~ ^/(a)", "/a/../b", "holds a dot segment");
+	expect_fault("~ ^/(a)", "/$1/..", "holds a dot segment");
+	expect_fault("~ ^/(a)", "/%2e%2e/$1", "holds a dot segment");
+	expect_fault("/a", "/%2e%2e", "holds a dot segment");
 }
 
 /* An expression that is wrong is told where the path is read, and only there. */

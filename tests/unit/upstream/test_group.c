@@ -83,14 +83,14 @@ static void test_groups_report_every_fault(void **state)
 {
 	(void)state;
 	static const char text[] = "[upstream a]\nserver = 127.0.0.1:81 weight=0\nserver = 127.0.0.1\n"
-	                           "server = 127.0.0.1:82 backups\nserver = 127.0.0.1:83 weight=257\n"
+	                           "server = 127.0.0.1:82 backups\nserver = 127.0.0.1:83 weight=010\n"
 	                           "[upstream b]\nserver = unix:\n"
 	                           "[upstream c]\nserver = 127.0.0.1:84 weight=2 weight=3\n"
 	                           "server = 127.0.0.1:85 drain drain\nserver = 127.0.0.1:0\n"
 	                           "server = [::1]:0 weight=2\nserver = localhost:0\nserver = srv:a.example:80\n"
 	                           "server = a..b:80\nserver = 127.0.0.1:1 backup=1\n"
 	                           "[upstream d]\nserver = a:1\nbalance = hash:header=\nsticky_cookie = a b\n"
-	                           "health_path = x\n";
+	                           "health_path = x\nresolve_min_ttl = 10m\n";
 	struct faults faults;
 	faults_init(&faults);
 	struct config *config = load_bytes(text, strlen(text), NULL, &faults);
@@ -104,7 +104,7 @@ static void test_groups_report_every_fault(void **state)
 	        "t.ini:3: [upstream a] server: 127.0.0.1: not ADDRESS:PORT, NAME:PORT, [IPV6]:PORT, srv:NAME or "
 	        "unix:/PATH\n"
 	        "t.ini:4: [upstream a] server: does not know \"backups\"" ALLOWED
-	        "t.ini:5: [upstream a] server: does not know \"weight=257\"" ALLOWED
+	        "t.ini:5: [upstream a] server: does not know \"weight=010\"" ALLOWED
 	        "t.ini:7: [upstream b] server: unix:: a unix socket's path has 1 to 107 bytes\n"
 	        "t.ini:9: [upstream c] server: repeats \"weight=3\"" ALLOWED
 	        "t.ini:10: [upstream c] server: repeats \"drain\"" ALLOWED
@@ -123,7 +123,8 @@ static void test_groups_report_every_fault(void **state)
 	        "digits "
 	        "and !#$%&'*+-.^_`|~\n"
 	        "t.ini:21: [upstream d] health_path: \"x\" is no path; it begins with /, as in /healthz, and has no "
-	        "blanks and at most 512 bytes\n");
+	        "blanks, no # and at most 512 bytes\n"
+	        "t.ini:22: [upstream d] resolve_min_ttl: is more than resolve_max_ttl; allowed: as much or less\n");
 	free(found);
 	config_free(&config);
 	faults_fini(&faults);

@@ -54,6 +54,23 @@ static void test_turns_pass_over_weight_zero(void **state)
 	expect((const unsigned[]){0, 2, 0, 4}, 4, "313");
 }
 
+static void test_turns_of_very_many_are_about_right_and_bounded(void **state)
+{
+	(void)state;
+	unsigned weights[1000], got[1000] = {0};
+	size_t length = 0;
+	uint16_t *schedule = NULL;
+	for (unsigned i = 0; i < 1000; i++)
+		weights[i] = i % 2 ? 65535 : 6553;
+	assert_true(turns_lay(weights, 1000, &schedule, &length));
+	assert_in_range(length, 1000, 10000);
+	for (size_t i = 0; i < length; i++)
+		got[schedule[i]]++;
+	for (unsigned i = 0; i < 1000; i++)
+		assert_in_range(got[i], i % 2 ? 14 : 1, i % 2 ? 16 : 3);
+	free(schedule);
+}
+
 static void test_turns_of_many_are_exact_and_apart(void **state)
 {
 	(void)state;
@@ -100,6 +117,7 @@ int main(void)
 	        cmocka_unit_test(test_turns_are_as_few_as_the_weights_allow),
 	        cmocka_unit_test(test_turns_pass_over_weight_zero),
 	        cmocka_unit_test(test_turns_of_many_are_exact_and_apart),
+	        cmocka_unit_test(test_turns_of_very_many_are_about_right_and_bounded),
 	        cmocka_unit_test(test_turns_weight_is_a_number_within_bounds),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
