@@ -26,7 +26,7 @@ char *blocks_take(struct blocks *b)
 
 void blocks_give(struct blocks *b, char *block)
 {
-	if (b->free_count >= BLOCKS_KEPT) {
+	if (b->free_count >= BLOCKS_KEPT_BYTES / b->bytes) {
 		free(block);
 		return;
 	}

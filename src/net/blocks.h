@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-enum { BLOCK_BYTES = 16384 /* unless configured */, BLOCKS_KEPT = 256 };
+enum { BLOCK_BYTES = 16384 /* unless configured */, BLOCKS_KEPT_BYTES = 4 << 20 };
 
 struct blocks {
 	size_t bytes; /* of each */
