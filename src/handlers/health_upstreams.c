@@ -7,14 +7,17 @@
 
 typedef void each_server(void *context, const struct group *, const struct member_figures *);
 
-static void for_each_of(struct group *g, each_server *action, void *context)
+/* Returns whether one is up: draining ones are no fault by themselves, but somebody has to serve. */
+static bool for_each_of(struct group *g, each_server *action, void *context)
 {
 	struct member_set *set = group_hold_set(g);
 	struct member_figures figures;
+	bool any_is_up = false;
 	for (size_t i = 0; i < set->count; i++) {
 		member_figures(set->entries[i].server, clock_now_ns(), &figures);
 		if (set->entries[i].is_draining)
 			figures.state = MEMBER_DRAINING;
+		any_is_up |= figures.state == MEMBER_UP;
 		action(context, g, &figures);
 	}
 	for (size_t i = 0; i < set->unresolved_count; i++) {
@@ -22,13 +25,7 @@ static void for_each_of(struct group *g, each_server *action, void *context)
 		action(context, g, &figures);
 	}
 	set_release(set);
-}
-
-static void for_each(const struct server_view *view, each_server *action, void *context)
-{
-	const struct groups *groups = view->upstreams;
-	for (size_t i = 0; groups && i < groups_count(groups); i++)
-		for_each_of(groups_at(groups, i), action, context);
+	return any_is_up;
 }
 
 static bool is_out(const struct member_figures *f)
@@ -43,27 +40,13 @@ static void note_out(void *context, const struct group *group, const struct memb
 	*any |= is_out(f);
 }
 
-/* Draining ones are no fault by themselves, but somebody has to serve. */
-static bool is_without_server(struct group *g)
-{
-	struct member_set *set = group_hold_set(g);
-	struct member_figures figures;
-	bool any = false;
-	for (size_t i = 0; i < set->count; i++) {
-		member_figures(set->entries[i].server, clock_now_ns(), &figures);
-		any |= !set->entries[i].is_draining && figures.state == MEMBER_UP;
-	}
-	set_release(set);
-	return !any;
-}
-
 bool health_upstream_is_down(const struct server_view *view)
 {
 	bool any = false;
 	const struct groups *groups = view->upstreams;
-	for_each(view, note_out, &any);
-	for (size_t i = 0; groups && i < groups_count(groups); i++)
-		any |= is_without_server(groups_at(groups, i));
+	for (size_t i = 0; groups && i < groups_count(groups) && !any; i++)
+		if (!for_each_of(groups_at(groups, i), note_out, &any))
+			any = true;
 	return any;
 }
 
@@ -81,9 +64,8 @@ void health_warn_of_upstreams(const struct server_view *view, struct json *j)
 {
 	const struct groups *groups = view->upstreams;
 	char text[160];
-	for_each(view, warn, j);
 	for (size_t i = 0; groups && i < groups_count(groups); i++) {
-		if (!is_without_server(groups_at(groups, i)))
+		if (for_each_of(groups_at(groups, i), warn, j))
 			continue;
 		snprintf(text, sizeof text, "upstream %.100s: no server is up", groups_at(groups, i)->name);
 		json_text(j, NULL, slice_of(text));

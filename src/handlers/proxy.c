@@ -70,7 +70,16 @@ void forward_advance(struct forward *f)
 	set_deadline(f);
 }
 
-static void refuse(struct mlserve_exchange *x, unsigned status, const char *reason)
+void forward_run(struct forward *f, void (*event)(struct forward *))
+{
+	struct loop *loop = f->pool->loop;
+	const struct route *route = f->exchange->route;
+	loop_label(loop, route->name, route->handler_name);
+	event(f);
+	loop_label(loop, NULL, NULL);
+}
+
+void forward_refuse(struct mlserve_exchange *x, unsigned status, const char *reason)
 {
 	x->error_reason = reason;
 	mlserve_answer_error(x, status, status == 503 ? SLICE("Retry-After: 1\r\n") : SLICE_NONE);
@@ -85,12 +94,12 @@ static void serve(struct mlserve_exchange *x)
 	f->route = mlserve_exchange_route(x);
 	unsigned status = f->route->rewrite ? exchange_rewrite(x, f->route->rewrite, &f->rewritten) : 0;
 	if (status == 400) {
-		refuse(x, 400, "The rewritten path is malformed or leaves the root.");
+		forward_refuse(x, 400, "The rewritten path is malformed or leaves the root.");
 		return;
 	}
 	size_t upstream = proxy_split_next(&f->route->split, &local->turn);
 	if (status || (!local->pools[upstream] && !forward_find_pool(x, local, upstream))) {
-		refuse(x, 503, "The server is short of memory.");
+		forward_refuse(x, 503, "The server is short of memory.");
 		return;
 	}
 	f->pool = local->pools[upstream];
@@ -99,9 +108,9 @@ static void serve(struct mlserve_exchange *x)
 	proxy_request_upgrades(exchange_head(x), &f->upgrade);
 	forward_describe(f, &request);
 	if (proxy_request_loops(&request))
-		refuse(x, 508, "The request came back to this server.");
+		forward_refuse(x, 508, "The request came back to this server.");
 	else if (proxy_request_is_absurd(&request))
-		refuse(x, 400, "The Connection field names too many fields.");
+		forward_refuse(x, 400, "The Connection field names too many fields.");
 	else if (f->route->buffers_request)
 		forward_collect(f);
 	else

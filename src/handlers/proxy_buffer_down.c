@@ -10,21 +10,22 @@
 static const int64_t busy_us = 20000; /* until the executor is asked again */
 
 /* A job is done: bytes came back from the disk, or there is room for more from the upstream. */
-static void on_changed(void *argument)
+static void go_on(struct forward *f)
 {
-	struct forward *f = argument;
-	struct loop *loop = exchange_loop(f->exchange);
-	loop_label(loop, f->exchange->route->name, f->exchange->route->handler_name);
 	if (forward_drain(f))
 		forward_advance(f);
-	loop_label(loop, NULL, NULL);
+}
+
+static void on_changed(void *argument)
+{
+	forward_run(argument, go_on);
 }
 
 static void on_again(struct mlserve_exchange *x)
 {
 	struct forward *f = mlserve_exchange_state(x);
-	if (f->is_spooling && forward_drain(f))
-		forward_advance(f);
+	if (f->is_spooling)
+		go_on(f);
 }
 
 /* ---- in ---------------------------------------------------------------------------------------- */

@@ -7,10 +7,8 @@ static const char no_buffer[] = "The request could not be buffered.";
 
 static void refuse(struct forward *f, unsigned status, const char *reason)
 {
-	struct mlserve_exchange *x = f->exchange;
 	forward_drop_spools(f);
-	x->error_reason = reason;
-	mlserve_answer_error(x, status, status == 503 ? SLICE("Retry-After: 1\r\n") : SLICE_NONE);
+	forward_refuse(f->exchange, status, reason);
 }
 
 static void refuse_for(struct forward *f, const char *why)
@@ -25,16 +23,17 @@ static void refuse_length(struct forward *f)
 }
 
 /* A job is done: there is room for what was taken from the client already, or bytes came back from the disk. */
-static void on_changed(void *argument)
+static void go_on(struct forward *f)
 {
-	struct forward *f = argument;
-	struct loop *loop = exchange_loop(f->exchange);
-	loop_label(loop, f->exchange->route->name, f->exchange->route->handler_name);
 	if (f->collects)
 		forward_collect(f);
 	else if (f->link && f->head_is_sent)
 		forward_advance(f);
-	loop_label(loop, NULL, NULL);
+}
+
+static void on_changed(void *argument)
+{
+	forward_run(argument, go_on);
 }
 
 static void on_again(struct mlserve_exchange *x)

@@ -1,6 +1,7 @@
 /* Lines that are kept go on as they came, in runs: what they hold was checked when they were parsed. */
 #include "handlers/proxy_fields.h"
 #include "base/check.h"
+#include "http/byte.h"
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -95,16 +96,11 @@ static char *put_line(char *to, struct slice name_and_colon, struct slice value)
 	return put(put(put(to, name_and_colon), value), SLICE("\r\n"));
 }
 
-/* Whether a name begins with that text, in any case and with `_` for `-`. */
-static bool begins_as(struct slice name, struct slice text)
+bool proxy_name_begins(struct slice name, struct slice text)
 {
-	if (name.length < text.length)
-		return false;
 	for (size_t i = 0; i < text.length; i++) {
-		char c = name.data[i] == '_' ? '-' : name.data[i];
-		if (c >= 'A' && c <= 'Z')
-			c = (char)(c - 'A' + 'a');
-		if (c != text.data[i])
+		char c = i < name.length ? byte_lower(name.data[i]) : 0;
+		if ((c == '_' ? '-' : c) != text.data[i])
 			return false;
 	}
 	return true;
@@ -116,7 +112,7 @@ static bool begins_as(struct slice name, struct slice text)
 static bool speaks_of_client(struct slice name)
 {
 	struct slice family = SLICE("x-forwarded");
-	if (!begins_as(name, family))
+	if (!proxy_name_begins(name, family))
 		return false;
 	return name.length == family.length || name.data[family.length] == '-' || name.data[family.length] == '_';
 }

@@ -48,6 +48,9 @@ static inline void proxy_answer_drop(struct field *f)
  * fields must not be used afterwards. */
 struct slice proxy_answer_lines(struct response_head *);
 
+/* Whether a name begins with that text (in small letters), in any case and with `_` for `-`: CGI and what came after it
+ * write `-` as `_` (RFC 3875 4.1.18). */
+bool proxy_name_begins(struct slice name, struct slice text);
 /* Whether Connection names fields of this head, or may. */
 bool proxy_nominates(const struct fields *);
 /* Copies the lines of a trailer section that may go on to `to`, which may be where they stand; returns their length.

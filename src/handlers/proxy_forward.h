@@ -120,6 +120,11 @@ void forward_advance(struct forward *);
 /* The deadline has passed: whether the upstream still takes what waits for it; then it has more time. */
 bool forward_upstream_reads_on(struct forward *);
 
+/* Runs an event of it that is no callback of the exchange, which would tell the status line what runs. */
+void forward_run(struct forward *, void (*event)(struct forward *));
+/* Answers with the error page; 503 says when to come back. The exchange ends. */
+void forward_refuse(struct mlserve_exchange *, unsigned status, const char *reason);
+
 /* ---- proxy_up.c ------------------------------------------------------------------------------ */
 
 /* Puts the head into the stream. */

@@ -8,7 +8,6 @@
  */
 #include "base/check.h"
 #include "handlers/proxy_fields.h"
-#include "http/byte.h"
 
 static const struct slice refused[] = {
 #define NAME(text)                                                                                                     \
@@ -52,24 +51,13 @@ static const struct slice refused[] = {
 
 static const struct slice refused_families[] = {NAME("if-"), NAME("proxy-"), NAME("x-forwarded")};
 
-/* As CGI reads names: `_` is `-` (RFC 3875 4.1.18). */
-static bool begins_as(struct slice name, struct slice text)
-{
-	for (size_t i = 0; i < text.length; i++) {
-		char c = i < name.length ? byte_lower(name.data[i]) : 0;
-		if ((c == '_' ? '-' : c) != text.data[i])
-			return false;
-	}
-	return true;
-}
-
 static bool may_pass(struct slice name, const struct fields *head)
 {
 	for (size_t i = 0; i < ARRAY_COUNT(refused); i++)
-		if (name.length == refused[i].length && begins_as(name, refused[i]))
+		if (name.length == refused[i].length && proxy_name_begins(name, refused[i]))
 			return false;
 	for (size_t i = 0; i < ARRAY_COUNT(refused_families); i++)
-		if (begins_as(name, refused_families[i]))
+		if (proxy_name_begins(name, refused_families[i]))
 			return false;
 	return !head || !fields_have_member(head, FIELD_CONNECTION, name);
 }

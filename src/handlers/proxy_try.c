@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "handlers/proxy_forward.h"
+#include "http/uri.h"
 #include "serve/exchange.h"
 #include "upstream/offer.h"
 #include <errno.h>
@@ -33,12 +34,9 @@ bool forward_find_pool(struct mlserve_exchange *x, struct proxy_local *local, si
 /* Cut at a segment's border only. */
 static struct slice strip(struct slice path, struct slice prefix)
 {
-	if (prefix.length == 0 || !slice_starts(path, prefix))
+	if (prefix.length == 0 || !uri_path_begins(path, prefix))
 		return path;
-	struct slice rest = slice_from(path, prefix.length);
-	if (rest.length == 0)
-		return SLICE("/");
-	return rest.data[0] == '/' ? rest : path;
+	return path.length == prefix.length ? SLICE("/") : slice_from(path, prefix.length);
 }
 
 /* A client of HTTP/1.0 may name no host; HTTP/1.1 must. */
@@ -120,13 +118,10 @@ static void answer_failure(struct forward *f)
 		mlserve_answer_abort(x);
 		return;
 	}
-	if (!x->error_reason && f->status == 504)
-		x->error_reason = "The upstream server did not answer in time.";
-	else if (!x->error_reason && f->status == 502)
-		x->error_reason = "The upstream server gave no valid answer.";
-	else if (!x->error_reason)
-		x->error_reason = "No upstream server can be asked now.";
-	mlserve_answer_error(x, f->status, f->status == 503 ? SLICE("Retry-After: 1\r\n") : SLICE_NONE);
+	const char *reason = f->status == 504   ? "The upstream server did not answer in time."
+	                     : f->status == 502 ? "The upstream server gave no valid answer."
+	                                        : "No upstream server can be asked now.";
+	forward_refuse(x, f->status, x->error_reason ? x->error_reason : reason);
 }
 
 static void answer_because(struct forward *f, unsigned status, const char *reason)
@@ -276,33 +271,24 @@ enum forward_step forward_fail_client(struct forward *f)
 
 /* ---- tries --------------------------------------------------------------------------------- */
 
-/* The status line says what the loop runs: these are no callbacks of the exchange, which would say so itself. */
-static struct loop *label(const struct forward *f)
-{
-	const struct route *route = f->exchange->route;
-	loop_label(f->pool->loop, route->name, route->handler_name);
-	return f->pool->loop;
-}
-
 static void on_link_ready(struct link *l)
 {
-	struct loop *loop = label(l->owner);
-	forward_advance(l->owner);
-	loop_label(loop, NULL, NULL);
+	forward_run(l->owner, forward_advance);
+}
+
+static void time_out(struct forward *f)
+{
+	const char *reason = f->link->phase == LINK_CONNECTING ? "no connection within connect_timeout"
+	                     : f->has_begun                    ? "no more of the answer within response_timeout"
+	                     : f->upload == UPLOAD_DONE        ? "no answer within response_timeout"
+	                                                       : "takes no more of the request within response_timeout";
+	forward_fail(f, 504, reason);
 }
 
 static void on_link_expired(struct link *l)
 {
-	struct forward *f = l->owner;
-	if (l->phase != LINK_CONNECTING && forward_upstream_reads_on(f))
-		return;
-	struct loop *loop = label(f);
-	const char *reason = l->phase == LINK_CONNECTING ? "no connection within connect_timeout"
-	                     : f->has_begun              ? "no more of the answer within response_timeout"
-	                     : f->upload == UPLOAD_DONE  ? "no answer within response_timeout"
-	                                                 : "takes no more of the request within response_timeout";
-	forward_fail(f, 504, reason);
-	loop_label(loop, NULL, NULL);
+	if (l->phase == LINK_CONNECTING || !forward_upstream_reads_on(l->owner))
+		forward_run(l->owner, time_out);
 }
 
 /* Short of something that no other server could help out with. Without IPv6 no address of it is available either. */
@@ -386,8 +372,9 @@ static bool on_retry(struct waiter *w)
 	enum pick_result result = find_server(f, &error);
 	if (result == PICK_FULL || result == PICK_PENDING)
 		return false;
-	struct loop *loop = label(f);
+	struct loop *loop = f->pool->loop;
 	f->waits = false;
+	loop_label(loop, f->exchange->route->name, f->exchange->route->handler_name);
 	go_on_with(f, result, error);
 	loop_label(loop, NULL, NULL);
 	return true;

@@ -230,26 +230,14 @@ void forward_tunnel(struct forward *f)
 		set_deadline(f);
 }
 
-/* The status line says what the loop runs: these are no callbacks of the exchange, which would say so itself. */
-static struct loop *label(const struct forward *f)
-{
-	const struct route *route = f->exchange->route;
-	loop_label(f->pool->loop, route->name, route->handler_name);
-	return f->pool->loop;
-}
-
 static void on_link_ready(struct link *l)
 {
-	struct loop *loop = label(l->owner);
-	forward_tunnel(l->owner);
-	loop_label(loop, NULL, NULL);
+	forward_run(l->owner, forward_tunnel);
 }
 
 static void on_link_expired(struct link *l)
 {
-	struct loop *loop = label(l->owner);
-	time_out(l->owner);
-	loop_label(loop, NULL, NULL);
+	forward_run(l->owner, time_out);
 }
 
 enum forward_step forward_open_tunnel(struct forward *f, struct response_head *head, size_t length)

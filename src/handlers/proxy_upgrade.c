@@ -17,17 +17,12 @@ static struct slice only_upgrade(const struct fields *fields)
 	return count == 1 ? found : SLICE_NONE;
 }
 
-static bool is_token(struct slice s)
-{
-	return s.length && byte_run(s.data, s.data + s.length, BYTE_TOKEN) == s.length;
-}
-
 /* One protocol, with a version or without; and its name. */
 static bool is_protocol(struct slice s, struct slice *ret_name)
 {
 	const char *slash = s.length ? memchr(s.data, '/', s.length) : NULL;
 	*ret_name = (struct slice){s.data, slash ? (size_t)(slash - s.data) : s.length};
-	return is_token(*ret_name) && (!slash || is_token(slice_from(s, ret_name->length + 1)));
+	return byte_is_token(*ret_name) && (!slash || byte_is_token(slice_from(s, ret_name->length + 1)));
 }
 
 /* Requests inside of these would pass by our routes and rules unseen (TLS: RFC 2817). */

@@ -12,6 +12,11 @@ bool uri_is_normal(struct slice path);
 bool uri_normalise(struct slice path, char *to, size_t *ret_length);
 /* Whether a whole segment is "." or "..", as it stands. */
 bool uri_has_dot_segment(struct slice path);
+/* Whether the path begins with that prefix, which has no '/' at its end, at a segment's border. */
+static inline bool uri_path_begins(struct slice path, struct slice prefix)
+{
+	return slice_starts(path, prefix) && (path.length == prefix.length || path.data[prefix.length] == '/');
+}
 /* Decodes all escapes, for looking up files. false: an escape of NUL or of '/', or a bad one (none after normalise). */
 bool uri_decode(struct slice path, char *to, size_t *ret_length);
 /* Value of the first `name=` in a query, raw; false: none. */

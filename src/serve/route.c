@@ -1,6 +1,7 @@
 /* The routing table, and how a request finds its way through it. */
 #include "serve/route.h"
 #include "base/check.h"
+#include "http/uri.h"
 #include "serve/route_entry.h"
 #include <stdlib.h>
 
@@ -131,8 +132,7 @@ static enum route_answer takes_path(
 	case PATH_REGEX:
 		return route_match_path(m, e->regex, path, ret_failure);
 	default:
-		takes = slice_starts(path, e->path) &&
-		        (path.length == e->path.length || path.data[e->path.length] == '/');
+		takes = uri_path_begins(path, e->path);
 	}
 	return takes ? ROUTE_YES : ROUTE_NO;
 }
@@ -167,10 +167,9 @@ static void try_entry(
 
 /* The best route of one kind of host. */
 static struct found find_for_host(const struct routes *routes, struct route_match *m, unsigned listener,
-        enum host_kind kind, const struct route_request *request)
+        enum host_kind kind, struct slice host, const struct route_request *request)
 {
 	struct found best = {0};
-	struct slice host = route_host_asked(request->host);
 	for (size_t i = 0; i < routes->count; i++) {
 		const struct route_entry *e = &routes->entries[i];
 		if (!e->listeners[listener])
@@ -185,8 +184,9 @@ enum route_verdict route_find(const struct routes *routes, struct route_match *m
         const struct route_request *request, const struct route **ret, struct route_failure *ret_failure)
 {
 	struct found found = {0};
+	struct slice host = route_host_asked(request->host);
 	for (int kind = HOST_EXACT; !found.entry && kind < HOST_KINDS; kind++)
-		found = find_for_host(routes, m, listener, (enum host_kind)kind, request);
+		found = find_for_host(routes, m, listener, (enum host_kind)kind, host, request);
 	if (!found.entry)
 		return ROUTE_NOT_FOUND;
 	*ret = &found.entry->route;

@@ -23,7 +23,7 @@ static bool is_name(bool is_query, struct slice name)
 	if (name.length == 0 || name.data[0] == '!')
 		return false;
 	if (!is_query)
-		return byte_run(name.data, name.data + name.length, BYTE_TOKEN) == name.length;
+		return byte_is_token(name);
 	for (size_t i = 0; i < name.length; i++)
 		if (name.data[i] == ' ' || name.data[i] == '\t' || name.data[i] == '&')
 			return false;

@@ -100,16 +100,12 @@ bool route_path_check(const struct mlserve_settings *s, const char *sign, struct
 	return false;
 }
 
-static bool begins_with(struct slice path, struct slice prefix)
-{
-	return slice_starts(path, prefix) && (path.length == prefix.length || path.data[prefix.length] == '/');
-}
-
 bool route_path_may_begin(const struct mlserve_settings *s, struct slice prefix)
 {
 	struct slice path;
 	enum route_path_kind kind = route_path_split(slice_of(mlserve_setting_text(s, "path")), &path);
 	if (kind == PATH_PREFIX && path.length && path.data[path.length - 1] == '/')
 		path.length--;
-	return kind == PATH_REGEX || begins_with(path, prefix) || (kind == PATH_PREFIX && begins_with(prefix, path));
+	return kind == PATH_REGEX || uri_path_begins(path, prefix) ||
+	       (kind == PATH_PREFIX && uri_path_begins(prefix, path));
 }

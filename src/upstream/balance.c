@@ -5,13 +5,12 @@
 
 enum { WEIGHT_ONE = 1024, SLOWEST = WEIGHT_ONE / 64 };
 
-static bool was_tried(const struct pick *p, const struct member *s)
+bool pick_was_tried(const struct pick *p, const struct member *s)
 {
 	for (size_t i = 0; i < p->tried_count; i++)
 		if (p->tried[i] == s)
 			return true;
-	/* It lost its trial: the next look is for servers that need none. */
-	return p->passed_over && atomic_load_explicit(&s->ejected_until_ns, memory_order_relaxed) != 0;
+	return false;
 }
 
 bool pick_can_serve(struct pick *p, const struct set_entry *e)
@@ -21,11 +20,11 @@ bool pick_can_serve(struct pick *p, const struct set_entry *e)
 		return false;
 	if (member_is_ejected(s, p->now_ns) && p->set->taker_count > 1)
 		return false;
-	if (p->tried_count || p->passed_over) {
-		bool tried = was_tried(p, s);
-		p->saw_tried |= tried;
-		if (tried)
-			return false;
+	if (p->lost_trial && atomic_load_explicit(&s->ejected_until_ns, memory_order_relaxed) != 0)
+		return false;
+	if (pick_was_tried(p, s)) {
+		p->saw_tried = true;
+		return false;
 	}
 	bool full = member_is_full(s);
 	p->saw_full |= full;

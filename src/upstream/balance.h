@@ -33,19 +33,19 @@ struct pick {
 	struct group *group;
 	const struct member_set *set;
 	bool saw_tried, saw_full;
-	bool sticky_is_full;        /* the client's own server serves it again later */
-	struct member *passed_over; /* lost its trial to another request */
+	bool sticky_is_full; /* the client's own server serves it again later */
+	bool lost_trial;     /* to another request: only servers that need none will do */
 };
 
 struct balance {
 	const char *name;
-	bool needs_key;
 	/* An entry of the tier, which is not empty; NULL: none is allowed. */
 	const struct set_entry *(*choose)(struct pick *, const struct set_tier *);
 };
 
 extern const struct balance balance_least_requests, balance_round_robin, balance_two_choices, balance_hash;
 
+bool pick_was_tried(const struct pick *, const struct member *);
 /* Whether the server can take this request; notes why not. */
 bool pick_can_serve(struct pick *, const struct set_entry *);
 /* The same for a request that is no client's of a draining server. */

@@ -26,4 +26,4 @@ static const struct set_entry *choose(struct pick *p, const struct set_tier *tie
 	return best;
 }
 
-const struct balance balance_hash = {"hash", true, choose};
+const struct balance balance_hash = {"hash", choose};

@@ -23,4 +23,4 @@ static const struct set_entry *choose(struct pick *p, const struct set_tier *tie
 	return best;
 }
 
-const struct balance balance_least_requests = {"least-requests", false, choose};
+const struct balance balance_least_requests = {"least-requests", choose};

@@ -24,4 +24,4 @@ static const struct set_entry *choose(struct pick *p, const struct set_tier *tie
 	return slow;
 }
 
-const struct balance balance_round_robin = {"round-robin", false, choose};
+const struct balance balance_round_robin = {"round-robin", choose};

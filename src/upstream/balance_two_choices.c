@@ -30,4 +30,4 @@ static const struct set_entry *choose(struct pick *p, const struct set_tier *tie
 	return balance_least_requests.choose(p, tier);
 }
 
-const struct balance balance_two_choices = {"two-choices", false, choose};
+const struct balance balance_two_choices = {"two-choices", choose};

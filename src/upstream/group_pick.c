@@ -39,12 +39,12 @@ static bool choose_once(struct pick *p, const struct set_entry **ret)
 static bool choose(struct pick *p, const struct set_entry **ret)
 {
 	const struct set_entry *second;
-	p->passed_over = NULL;
+	p->lost_trial = false;
 	if (!choose_once(p, ret))
 		return false;
 	if (member_claim_trial((*ret)->server, p->now_ns))
 		return true;
-	p->passed_over = (*ret)->server;
+	p->lost_trial = true;
 	if (choose_once(p, &second) && member_claim_trial(second->server, p->now_ns))
 		*ret = second;
 	return true;
@@ -53,10 +53,8 @@ static bool choose(struct pick *p, const struct set_entry **ret)
 /* Whether this server is out of service for nothing but failed requests, and the request may try it. */
 static bool may_try_ejected(const struct pick *p, const struct set_entry *e)
 {
-	for (size_t i = 0; i < p->tried_count; i++)
-		if (p->tried[i] == e->server)
-			return false;
-	return !e->is_draining && !atomic_load_explicit(&e->server->is_failing, memory_order_relaxed) &&
+	return !e->is_draining && !pick_was_tried(p, e->server) &&
+	       !atomic_load_explicit(&e->server->is_failing, memory_order_relaxed) &&
 	       member_is_ejected(e->server, p->now_ns) && !member_is_full(e->server);
 }
 

@@ -8,6 +8,9 @@
 
 enum { FREE_LINKS_KEPT = 64 };
 
+/* In hundredths of a retry. */
+enum { RETRY = 100, TOKENS_FULL = 20 * RETRY, RETRIES_A_SECOND = 3 };
+
 static const int64_t IDLE_NS = 60 * NS_PER_S; /* middleboxes forget longer silence without telling */
 
 /* ---- the set ------------------------------------------------------------------------------- */
@@ -67,6 +70,8 @@ struct pool *pool_create(struct group *g, unsigned loop_id)
 	p->random = (uint64_t)clock_now_ns() + loop_id;
 	list_init(&p->by_age);
 	p->set_post.run = on_set;
+	p->retry_tokens = TOKENS_FULL;
+	p->retry_filled_ns = clock_now_ns();
 	queue_init(p);
 	return p;
 }
@@ -210,9 +215,6 @@ void pool_give_link(struct pool *p, struct link *link)
 
 /* ---- retries ----------------------------------------------------------------------------------- */
 
-/* In hundredths of a retry. */
-enum { RETRY = 100, TOKENS_FULL = 20 * RETRY, RETRIES_A_SECOND = 3 };
-
 void pool_count_request(struct pool *p)
 {
 	p->retry_tokens += p->group->retry_percent;
@@ -225,8 +227,7 @@ bool pool_may_retry(struct pool *p)
 	int64_t now_ns = p->loop->now_ns, passed_ms = (now_ns - p->retry_filled_ns) / NS_PER_MS;
 	if (p->group->retry_percent >= 100)
 		return true;
-	/* Full at the first look: then it was last filled at 0. */
-	p->retry_tokens += passed_ms > 60000 ? TOKENS_FULL : passed_ms * RETRIES_A_SECOND * RETRY / 1000;
+	p->retry_tokens += passed_ms * RETRIES_A_SECOND * RETRY / 1000;
 	if (p->retry_tokens > TOKENS_FULL)
 		p->retry_tokens = TOKENS_FULL;
 	p->retry_filled_ns = passed_ms > 0 ? now_ns : p->retry_filled_ns;

@@ -7,38 +7,9 @@ import itertools
 
 import pytest
 
+from talk.attack import CONF
 from talk.client import Client, request
 from talk.upstream import answer, answering
-
-CONF = """
-[server]
-loops = 2
-[listener main]
-bind = $bind
-max_body_size = 1m
-header_timeout = 5s
-body_timeout = 1s
-[route ok]
-path = = /ok
-handler = respond
-body = ok
-[route local]
-path = /local
-handler = respond
-methods = GET HEAD POST
-body = local
-[route hidden]
-path = = /hidden
-handler = respond
-body = HIDDEN
-[route far]
-path = /far
-handler = proxy
-upstream = app
-[upstream app]
-server = $up
-retries = 0
-"""
 
 HIDDEN = b"GET /hidden HTTP/1.1\r\nHost: t.test\r\n\r\n"
 CHUNKED_HIDDEN = b"26\r\n" + HIDDEN + b"\r\n0\r\n\r\n"

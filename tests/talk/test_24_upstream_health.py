@@ -5,29 +5,10 @@ import time
 import pytest
 
 from talk.client import Client, Closed, request
+from talk.groups import conf
 from talk.ports import free_port
 from talk.settings import allow
 from talk.upstream import Upstream, answer, answering
-
-CONF = """
-[server]
-loops = 2
-[listener main]
-bind = $bind
-[route health]
-path = = /healthz
-handler = health
-[route up]
-path = /
-handler = proxy
-upstream = app
-[upstream app]
-$lines
-"""
-
-
-def conf(*lines):
-    return CONF.replace("$lines", "\n".join(lines))
 
 
 class Checked:

@@ -8,34 +8,14 @@ import pytest
 from talk.client import request
 from talk.dns import Dns, ScriptedDns, a, aaaa, cname, srv
 from talk.dns_wire import pack_name
+from talk.groups import conf as group_conf
 from talk.ports import free_port
 from talk.settings import allow
 from talk.upstream import answer, answering
 
-CONF = """
-[server]
-loops = 2
-resolver = $dns
-[listener main]
-bind = $bind
-[route ok]
-path = = /ok
-handler = respond
-body = ok
-[route health]
-path = = /healthz
-handler = health
-[route up]
-path = /
-handler = proxy
-upstream = app
-[upstream app]
-$lines
-"""
-
 
 def conf(*lines):
-    return CONF.replace("$lines", "\n".join(lines))
+    return group_conf(*lines, loops=2, server="resolver = $dns")
 
 
 @pytest.fixture
