@@ -29,6 +29,7 @@ bool stream_open(struct stream *s, struct loop *l, struct blocks *blocks, int fd
 	s->out_start = s->out_end = s->out_capacity = 0;
 	s->segment = (struct segment){.kind = SEGMENT_NONE};
 	s->bytes_in = s->bytes_out = 0;
+	s->emptied_epoch = l->epoch - 1;
 	return true;
 }
 
@@ -132,12 +133,18 @@ static enum stream_result fail(struct stream *s, int error)
 	return STREAM_FAILED;
 }
 
+static void note_empty(struct stream *s)
+{
+	s->readable = false;
+	s->emptied_epoch = s->loop->epoch;
+}
+
 /* A read that brought no bytes: an empty buffer is not kept for the wait. */
 static enum stream_result read_nothing(struct stream *s, int error)
 {
 	stream_consume(s, 0);
 	if (error == EAGAIN)
-		s->readable = false;
+		note_empty(s);
 	return error == EAGAIN ? STREAM_AGAIN : error ? fail(s, error) : STREAM_CLOSED;
 }
 
@@ -161,7 +168,7 @@ enum stream_result stream_read(struct stream *s)
 	/* A short read took all there was; what comes later is a new edge. Only an end that was announced before must
 	 * still be read. */
 	if ((size_t)n < room && !s->hung_up && s->watch.registered)
-		s->readable = false;
+		note_empty(s);
 	s->in_end += (uint32_t)n;
 	s->bytes_in += (uint64_t)n;
 	return STREAM_DONE;

@@ -50,6 +50,7 @@ struct stream {
 	uint32_t out_start, out_end, out_capacity;
 	struct segment segment;
 	uint64_t bytes_in, bytes_out; /* over the stream's life */
+	uint64_t emptied_epoch;       /* the loop's, when a read last left nothing; before that none that can be now */
 };
 
 /* Takes over fd (non-blocking). The watch gets its slot but the socket is registered only when there is something to

@@ -33,6 +33,21 @@ static void make_request_id_prefix(struct context *c)
 	snprintf(c->request_id_prefix, sizeof c->request_id_prefix, "%016llx", (unsigned long long)random);
 }
 
+static const int64_t TRIM_NS = NS_PER_S;
+
+static void on_trim(struct watch *w)
+{
+	struct context *c = CONTAINER_OF(w, struct context, trim);
+	if (blocks_trim(&c->blocks))
+		watch_deadline(w, c->loop->now_ns + TRIM_NS);
+}
+
+static void on_crowded(struct blocks *b)
+{
+	struct context *c = CONTAINER_OF(b, struct context, blocks);
+	watch_deadline(&c->trim, c->loop->now_ns + TRIM_NS);
+}
+
 bool context_init(struct context *c, struct loop *l, const struct routes *routes, struct server_view *view,
         struct loop_view *self, size_t max_fields)
 {
@@ -42,6 +57,10 @@ bool context_init(struct context *c, struct loop *l, const struct routes *routes
 	c->exchange_bytes = sizeof(struct mlserve_exchange) + largest_state(routes);
 	blocks_init(&c->blocks, view->buffer_bytes ? view->buffer_bytes : BLOCK_BYTES);
 	make_request_id_prefix(c);
+	c->trim.expired = on_trim;
+	if (!loop_adopt(l, &c->trim))
+		return false;
+	c->blocks.crowded = on_crowded;
 	c->match = route_match_create(routes_group_count(routes));
 	c->locals = calloc(routes_count(routes) + 1, sizeof *c->locals);
 	if (c->match && c->locals)
@@ -67,6 +86,8 @@ void context_fini(struct context *c)
 	}
 	while (c->free_field_count)
 		free(context_take_fields(c));
+	if (c->trim.loop)
+		loop_release(&c->trim);
 	blocks_fini(&c->blocks);
 }
 

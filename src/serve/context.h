@@ -32,6 +32,7 @@ struct mlserve_exchange;
 struct context {
 	struct loop *loop;
 	struct blocks blocks;
+	struct watch trim; /* its deadline: when blocks are trimmed */
 	const struct routes *routes;
 	struct route_match *match;
 	void **locals; /* of handlers, by route index */

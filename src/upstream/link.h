@@ -124,7 +124,8 @@ void link_count_failure(struct pool *, struct member *, const char *reason);
 
 /* For the pool: the server has neither closed nor sent anything. Asks the system. */
 bool link_is_quiet(const struct link *);
-/* For the pool: the server has sent nothing; whether it has closed is not looked at, which is cheaper. */
+/* For the pool: the server has sent nothing, as far as this epoch of the loop can tell; whether it has closed is not
+ * looked at, which is cheaper. */
 bool link_has_no_input(const struct link *);
 /* For the pool: closes an idle link that pool_remove took out. */
 void link_discard_open(struct link *);

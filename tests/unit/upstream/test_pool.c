@@ -162,6 +162,24 @@ static void test_pool_probe_sees_a_close_that_the_loop_has_not_seen(void **state
 	bench_close(&b);
 }
 
+static void test_pool_does_not_lend_what_got_input_that_the_loop_has_not_seen(void **state)
+{
+	(void)state;
+	struct bench b;
+	struct link *links[2];
+	int fds[2];
+	bench_open(&b, 1, "");
+	keep(&b, 0, 2, links, fds);
+	bench_say(fds[1], "x", 1);
+	b.loop.epoch++; /* as the next look at the set, whose events name this connection last */
+	assert_ptr_equal(pool_take(b.pool, bench_member(&b, 0), false), links[0]);
+	assert_int_equal(bench_figures(&b, 0).idle, 0);
+	bench_begin_on(&b, links[0]);
+	link_drop(links[0]);
+	close_all(fds, 2);
+	bench_close(&b);
+}
+
 static void test_pool_outlives_its_loop_with_connections_left(void **state)
 {
 	(void)state;
@@ -189,6 +207,7 @@ int main(void)
 	        cmocka_unit_test(test_pool_keeps_nothing_when_keepalive_is_0),
 	        cmocka_unit_test(test_pool_drops_an_idle_connection_whose_server_moves),
 	        cmocka_unit_test(test_pool_probe_sees_a_close_that_the_loop_has_not_seen),
+	        cmocka_unit_test(test_pool_does_not_lend_what_got_input_that_the_loop_has_not_seen),
 	        cmocka_unit_test(test_pool_outlives_its_loop_with_connections_left),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
