@@ -103,6 +103,7 @@ static enum forward_step begin_answer(struct forward *f, struct response_head *h
 		send_cookie(f);
 	link_note_answer(f->link);
 	f->has_begun = true;
+	f->splice_down_bytes = forward_splice_begin(head->body_length);
 	/* The server has decided, and does not want the rest: a successful answer may still be made from it. */
 	if (f->upload == UPLOAD_GOES_ON && (head->status >= 400 || !head->keep_alive))
 		forward_stop_upload(f);
@@ -170,6 +171,9 @@ static enum forward_step finish(struct forward *f)
 static enum forward_step pass_body(struct forward *f)
 {
 	struct slice data;
+	enum forward_step step;
+	if (forward_splice_down(f, &step))
+		return step;
 	switch (link_body(f->link, &data)) {
 	case LINK_DONE:
 		break;
@@ -198,8 +202,9 @@ static enum forward_step pass_body(struct forward *f)
 enum forward_step forward_download(struct forward *f)
 {
 	enum forward_step step = FORWARD_GOES_ON;
+	uint64_t most_in = f->link->stream.bytes_in + FORWARD_BYTES_A_TURN;
 	for (int i = 0; step == FORWARD_GOES_ON; i++) {
-		if (i == FORWARD_PIECES_A_TURN) {
+		if (i == FORWARD_PIECES_A_TURN || f->link->stream.bytes_in >= most_in) {
 			link_again(f->link);
 			return FORWARD_WAITS;
 		}

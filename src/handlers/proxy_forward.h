@@ -1,5 +1,6 @@
 /* One proxied exchange, shared by proxy.c (handler and steps), proxy_up.c (the request), proxy_down.c (the answer),
- * proxy_try.c (servers, failures, repeats) and proxy_buffer*.c (bodies that wait in memory and on disk). */
+ * proxy_splice.c (long bodies), proxy_try.c (servers, failures, repeats) and proxy_buffer*.c (bodies that wait in
+ * memory and on disk). */
 #ifndef HANDLERS_PROXY_FORWARD_H
 #define HANDLERS_PROXY_FORWARD_H
 
@@ -15,6 +16,7 @@
 enum {
 	FORWARD_TRIES = 16,
 	FORWARD_PIECES_A_TURN = 32, /* then other connections have their turn */
+	FORWARD_BYTES_A_TURN = 2 << 20,
 };
 
 struct proxy_route {
@@ -80,6 +82,7 @@ struct forward {
 	struct slice piece;          /* of the client's body, not in the stream yet */
 	struct slice first;          /* the first piece as it was lent, for another try */
 	bool first_is_lost;          /* it was given back */
+	size_t splice_up_bytes;      /* of the body, to be moved at once through a pipe; 0: it is copied */
 	int64_t taken;               /* body bytes taken from the client */
 	bool collects;               /* the body, before a server is tried */
 	struct spool *request_spool; /* all of the body; NULL: it goes on as it comes */
@@ -88,7 +91,8 @@ struct forward {
 	bool has_begun;      /* the final answer */
 	bool body_has_begun; /* the client has the head whole */
 	bool client_is_full;
-	bool drops_trailers; /* of the answer: its Connection named fields, and is gone when they come */
+	size_t splice_down_bytes; /* of the answer's body, to be moved at once through a pipe; 0: it is copied */
+	bool drops_trailers;      /* of the answer: its Connection named fields, and is gone when they come */
 	unsigned interim_count;
 	size_t interim_bytes;
 	int64_t head_deadline_ns;   /* 0: not set */
@@ -140,6 +144,16 @@ void forward_stop_upload(struct forward *);
 
 /* Moves what there is of the answer. Never FORWARD_GOES_ON. */
 enum forward_step forward_download(struct forward *);
+
+/* ---- proxy_splice.c -------------------------------------------------------------------------- */
+
+/* For splice_up_bytes and splice_down_bytes: how a body of that length, or of an unknown one, begins. */
+size_t forward_splice_begin(int64_t body_length);
+
+/* Moves the next part of the body through a pipe, if it is one that can go so: true, and *ret_step says how to go on.
+ * false: nothing was done, it is to be copied. */
+bool forward_splice_up(struct forward *, enum forward_step *ret_step);
+bool forward_splice_down(struct forward *, enum forward_step *ret_step);
 
 /* ---- proxy_tunnel.c -------------------------------------------------------------------------- */
 

@@ -86,34 +86,44 @@ void forward_stop_upload(struct forward *f)
 	f->link->stream.readable = true;
 }
 
+/* Moves the next piece of the client's body into the stream. */
+static enum forward_step pump_piece(struct forward *f)
+{
+	if (f->piece.length == 0) {
+		enum mlserve_body result = take_piece(f);
+		if (result == MLSERVE_BODY_WAIT)
+			return FORWARD_WAITS;
+		if (result == MLSERVE_BODY_FAILED)
+			return f->request_spool ? forward_fail_collected(f) : forward_fail_client(f);
+		if (result == MLSERVE_BODY_END) {
+			f->upload = UPLOAD_DONE;
+			return !is_chunked(f) || add_last_chunk(f) ? FORWARD_WAITS : forward_fail_memory(f);
+		}
+		if (is_chunked(f) && !begin_chunk(f))
+			return forward_fail_memory(f);
+	}
+	if (!forward_send_piece(f))
+		return FORWARD_WAITS;
+	if (is_chunked(f) && !add(&f->link->stream, SLICE("\r\n")))
+		return forward_fail_memory(f);
+	return FORWARD_GOES_ON;
+}
+
 /* Moves the client's body into the stream, as far as it goes. */
 static enum forward_step pump_up(struct forward *f)
 {
-	struct stream *s = &f->link->stream;
-	for (int pieces = 0; f->upload == UPLOAD_GOES_ON; pieces++) {
-		if (pieces == FORWARD_PIECES_A_TURN) {
+	const struct stream *s = &f->link->stream;
+	uint64_t most_out = s->bytes_out + FORWARD_BYTES_A_TURN;
+	enum forward_step step = FORWARD_GOES_ON;
+	for (int pieces = 0; step == FORWARD_GOES_ON && f->upload == UPLOAD_GOES_ON; pieces++) {
+		if (pieces == FORWARD_PIECES_A_TURN || s->bytes_out >= most_out) {
 			link_again(f->link); /* a fast client and a fast upstream would hold the loop */
 			return FORWARD_WAITS;
 		}
-		if (f->piece.length == 0) {
-			enum mlserve_body result = take_piece(f);
-			if (result == MLSERVE_BODY_WAIT)
-				return FORWARD_WAITS;
-			if (result == MLSERVE_BODY_FAILED)
-				return f->request_spool ? forward_fail_collected(f) : forward_fail_client(f);
-			if (result == MLSERVE_BODY_END) {
-				f->upload = UPLOAD_DONE;
-				return !is_chunked(f) || add_last_chunk(f) ? FORWARD_WAITS : forward_fail_memory(f);
-			}
-			if (is_chunked(f) && !begin_chunk(f))
-				return forward_fail_memory(f);
-		}
-		if (!forward_send_piece(f))
-			return FORWARD_WAITS;
-		if (is_chunked(f) && !add(s, SLICE("\r\n")))
-			return forward_fail_memory(f);
+		if (!forward_splice_up(f, &step))
+			step = pump_piece(f);
 	}
-	return FORWARD_WAITS;
+	return step;
 }
 
 enum forward_step forward_upload(struct forward *f)
@@ -140,6 +150,7 @@ enum forward_step forward_send_head(struct forward *f)
 		return forward_fail_memory(f);
 	stream_commit(&f->link->stream, proxy_request_write(&request, to));
 	f->head_is_sent = true;
+	f->splice_up_bytes = forward_splice_begin(forward_body_length(f));
 	f->upload = exchange_head(x)->body_length == LENGTH_NONE ? UPLOAD_DONE : UPLOAD_GOES_ON;
 	/* For another try: what was taken already stands in f->first. */
 	f->piece = f->first;

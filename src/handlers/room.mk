@@ -14,6 +14,7 @@ src_handlers_libhandlers_a_SOURCES = \
 	src/handlers/proxy_down.c \
 	src/handlers/proxy_fields.c src/handlers/proxy_fields.h \
 	src/handlers/proxy_key.c src/handlers/proxy_key.h \
+	src/handlers/proxy_splice.c \
 	src/handlers/proxy_split.c src/handlers/proxy_split.h \
 	src/handlers/proxy_rewrite.c src/handlers/proxy_rewrite.h \
 	src/handlers/proxy_trailers.c \

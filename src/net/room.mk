@@ -9,6 +9,7 @@ src_net_libnet_a_SOURCES = \
 	src/net/hosts.c src/net/hosts.h \
 	src/net/listener.c src/net/listener.h \
 	src/net/pieces.c src/net/pieces.h \
+	src/net/pipes.c src/net/pipes.h \
 	src/net/resolver.c src/net/resolver.h \
 	src/net/resolver_servers.c \
 	src/net/search_list.c src/net/search_list.h \

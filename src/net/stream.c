@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/fd.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/sockios.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-enum { FLUSH_BYTES = 2 << 20 };
+enum { FLUSH_BYTES = 2 << 20, SPLICE = SPLICE_F_MOVE | SPLICE_F_NONBLOCK };
 
 bool stream_open(struct stream *s, struct loop *l, struct blocks *blocks, int fd)
 {
@@ -49,6 +50,12 @@ void stream_drop_segment(struct stream *s)
 	s->segment.kind = SEGMENT_NONE;
 	if (segment.kind != SEGMENT_NONE && segment.done)
 		segment.done(segment.argument);
+}
+
+void stream_drop_lent(struct stream *s)
+{
+	if (s->segment.kind != SEGMENT_PIPE)
+		stream_drop_segment(s);
 }
 
 void stream_close(struct stream *s)
@@ -170,6 +177,24 @@ enum stream_result stream_read(struct stream *s)
 	if ((size_t)n < room && !s->hung_up && s->watch.registered)
 		note_empty(s);
 	s->in_end += (uint32_t)n;
+	s->bytes_in += (uint64_t)n;
+	return STREAM_DONE;
+}
+
+enum stream_result stream_read_to(struct stream *s, struct pipe *pipe, size_t bytes)
+{
+	MUST(s->in_start == s->in_end && pipe->held == 0);
+	if (!s->readable)
+		return STREAM_AGAIN;
+	ssize_t n;
+	do
+		n = splice(s->fd, NULL, pipe->write_end, NULL, bytes < pipe->capacity ? bytes : pipe->capacity, SPLICE);
+	while (n < 0 && errno == EINTR);
+	if (n < 0 && (errno == EINVAL || errno == ENOSYS || errno == EPERM))
+		return STREAM_FULL;
+	if (n <= 0)
+		return read_nothing(s, n < 0 ? errno : 0);
+	pipe->held = (size_t)n;
 	s->bytes_in += (uint64_t)n;
 	return STREAM_DONE;
 }
@@ -306,13 +331,35 @@ size_t stream_send(struct stream *s, const void *data, size_t length)
 void stream_put_memory(struct stream *s, const void *data, size_t length, void (*done)(void *), void *argument)
 {
 	MUST(s->segment.kind == SEGMENT_NONE);
-	s->segment = (struct segment){SEGMENT_MEMORY, -1, data, 0, (int64_t)length, done, argument};
+	s->segment = (struct segment){.kind = SEGMENT_MEMORY,
+	        .fd = -1,
+	        .data = data,
+	        .left = (int64_t)length,
+	        .done = done,
+	        .argument = argument};
 }
 
 void stream_put_file(struct stream *s, int fd, int64_t offset, int64_t length, void (*done)(void *), void *argument)
 {
 	MUST(s->segment.kind == SEGMENT_NONE);
-	s->segment = (struct segment){SEGMENT_FILE, fd, NULL, offset, length, done, argument};
+	s->segment = (struct segment){
+	        .kind = SEGMENT_FILE, .fd = fd, .offset = offset, .left = length, .done = done, .argument = argument};
+}
+
+static void give_pipe(void *pipe)
+{
+	pipes_give(pipe);
+}
+
+void stream_put_pipe(struct stream *s, struct pipe *pipe)
+{
+	MUST(stream_is_drained(s) && pipe->held);
+	s->segment = (struct segment){.kind = SEGMENT_PIPE,
+	        .fd = pipe->read_end,
+	        .pipe = pipe,
+	        .left = (int64_t)pipe->held,
+	        .done = give_pipe,
+	        .argument = pipe};
 }
 
 bool stream_is_drained(const struct stream *s)
@@ -326,13 +373,14 @@ static size_t segment_part(const struct stream *s)
 	return s->segment.left > FLUSH_BYTES ? FLUSH_BYTES : (size_t)s->segment.left;
 }
 
-/* One call's worth of the segment's file. Returns bytes, 0 for EAGAIN, or a negative errno. */
-static ssize_t send_file(struct stream *s)
+/* One call's worth of the segment's file or pipe. Returns bytes, 0 for EAGAIN, or a negative errno. */
+static ssize_t send_from(struct stream *s)
 {
 	off_t offset = s->segment.offset;
 	ssize_t n;
 	do
-		n = sendfile(s->fd, s->segment.fd, &offset, segment_part(s));
+		n = s->segment.kind == SEGMENT_PIPE ? splice(s->segment.fd, NULL, s->fd, NULL, segment_part(s), SPLICE)
+		                                    : sendfile(s->fd, s->segment.fd, &offset, segment_part(s));
 	while (n < 0 && errno == EINTR);
 	if (n < 0 && errno != EAGAIN)
 		return -errno;
@@ -348,9 +396,10 @@ static ssize_t send_file(struct stream *s)
 
 static ssize_t send_some(struct stream *s)
 {
-	bool file = s->segment.kind == SEGMENT_FILE, bytes = s->out_start != s->out_end;
+	bool bytes = s->out_start != s->out_end;
+	bool file = s->segment.kind == SEGMENT_FILE || s->segment.kind == SEGMENT_PIPE;
 	if (file && !bytes)
-		return send_file(s);
+		return send_from(s);
 	/* MSG_MORE: the head leaves with the first bytes of the file. */
 	if (file || s->segment.kind == SEGMENT_NONE)
 		return send_both(s, NULL, 0, file ? MSG_MORE : 0);
@@ -367,6 +416,8 @@ static void sent(struct stream *s, size_t n)
 	n -= from_out;
 	if (s->segment.kind == SEGMENT_MEMORY)
 		s->segment.data += n;
+	if (s->segment.kind == SEGMENT_PIPE)
+		s->segment.pipe->held -= n;
 	s->segment.offset += (int64_t)n;
 	s->segment.left -= (int64_t)n;
 	if (s->segment.kind != SEGMENT_NONE && s->segment.left == 0)

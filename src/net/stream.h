@@ -5,8 +5,8 @@
  * In: bytes stand in one buffer, [in + in_start, in + in_end). The owner takes them by
  * stream_consume. Bytes that the owner has pinned (a parsed head) never move.
  *
- * Out: first the bytes of the out buffer, then at most one segment (memory or part of a
- * file) that is sent from where it lies. While a segment waits nothing can be added.
+ * Out: first the bytes of the out buffer, then at most one segment (memory, part of a
+ * file, what stands in a pipe) that is sent from where it lies. While a segment waits nothing can be added.
  *
  * Buffers are borrowed from the loop's blocks and go back as soon as they are empty.
  */
@@ -16,6 +16,7 @@
 #include "base/slice.h"
 #include "event/loop.h"
 #include "net/blocks.h"
+#include "net/pipes.h"
 
 enum stream_result {
 	STREAM_DONE,   /* read: bytes came; flush: all is written */
@@ -25,12 +26,13 @@ enum stream_result {
 	STREAM_FULL,   /* read: no room in the buffer until bytes are consumed */
 };
 
-enum segment_kind { SEGMENT_NONE, SEGMENT_MEMORY, SEGMENT_FILE };
+enum segment_kind { SEGMENT_NONE, SEGMENT_MEMORY, SEGMENT_FILE, SEGMENT_PIPE };
 
 struct segment {
 	enum segment_kind kind;
 	int fd;
 	const char *data;
+	struct pipe *pipe;
 	int64_t offset, left;
 	void (*done)(void *);
 	void *argument;
@@ -71,6 +73,9 @@ int stream_wait(struct stream *);
 
 /* One read into the in buffer; it grows by `extra` over a block at most. */
 enum stream_result stream_read(struct stream *);
+/* One read of at most `bytes` into an empty pipe, past the empty in buffer; DONE: pipe->held of them came. FULL: the
+ * kernel does not do that with this socket; nothing was moved. */
+enum stream_result stream_read_to(struct stream *, struct pipe *, size_t bytes);
 /* Makes room for `bytes` contiguous bytes from in_start in all (a head longer than a block). false: no memory. Unpinned
  * only. */
 bool stream_grow(struct stream *, size_t bytes);
@@ -95,8 +100,12 @@ size_t stream_send(struct stream *, const void *data, size_t length);
 /* Adds the segment. There is none. */
 void stream_put_memory(struct stream *, const void *data, size_t length, void (*done)(void *), void *argument);
 void stream_put_file(struct stream *, int fd, int64_t offset, int64_t length, void (*done)(void *), void *argument);
+/* The same for what the pipe holds, at least a byte; then the pipe is given back. Nothing waits to be written. */
+void stream_put_pipe(struct stream *, struct pipe *);
 /* Gives up what is left of the segment; its done is called. */
 void stream_drop_segment(struct stream *);
+/* The same for memory or a file, which are lent; what stands in a pipe is the stream's, and goes out. */
+void stream_drop_lent(struct stream *);
 bool stream_is_drained(const struct stream *); /* nothing waits to be written */
 /* Ends our side, as soon as all that waits is written; reading goes on. Nothing may be added any more. */
 void stream_end(struct stream *);

@@ -233,7 +233,7 @@ static bool abort_exchange(struct connection *c)
 	bool begun = x->status != 0, may_send = !x->body_ended || x->head.keep_alive;
 	c->resets = exchange_ends_by_close(x);
 	connection_count_answer(c);
-	stream_drop_segment(&c->stream);
+	stream_drop_lent(&c->stream);
 	drop_exchange(c);
 	return begun ? end(c, may_send) : lose(c);
 }

@@ -56,6 +56,7 @@ bool context_init(struct context *c, struct loop *l, const struct routes *routes
 	context_saw_request(c);
 	c->exchange_bytes = sizeof(struct mlserve_exchange) + largest_state(routes);
 	blocks_init(&c->blocks, view->buffer_bytes ? view->buffer_bytes : BLOCK_BYTES);
+	pipes_init(&c->pipes);
 	make_request_id_prefix(c);
 	c->trim.expired = on_trim;
 	if (!loop_adopt(l, &c->trim))
@@ -86,6 +87,7 @@ void context_fini(struct context *c)
 	}
 	while (c->free_field_count)
 		free(context_take_fields(c));
+	pipes_fini(&c->pipes);
 	if (c->trim.loop)
 		loop_release(&c->trim);
 	blocks_fini(&c->blocks);

@@ -8,6 +8,7 @@
 #include "http/date.h"
 #include "net/address.h"
 #include "net/blocks.h"
+#include "net/pipes.h"
 #include "serve/route.h"
 #include "serve/view.h"
 
@@ -33,6 +34,7 @@ struct context {
 	struct loop *loop;
 	struct blocks blocks;
 	struct watch trim; /* its deadline: when blocks are trimmed */
+	struct pipes pipes;
 	const struct routes *routes;
 	struct route_match *match;
 	void **locals; /* of handlers, by route index */

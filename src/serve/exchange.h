@@ -150,6 +150,17 @@ static inline bool exchange_is_lost(const struct mlserve_exchange *x)
 {
 	return x->phase == ANSWER_ABORTED;
 }
+/* Whether the rest of the request's body is a run of bytes of the announced length, none of which was read. */
+bool exchange_fills_pipe(const struct mlserve_exchange *);
+/* As mlserve_request_body, but an empty pipe holds the data then; at most `bytes`. MLSERVE_BODY_END: the kernel does
+ * not do that. */
+enum mlserve_body exchange_body_to(struct mlserve_exchange *, struct pipe *, size_t bytes);
+/* Whether the rest of the answer's body is a run of bytes of the announced length, and all before it is on its way:
+ * then it may go out through a pipe. */
+bool exchange_takes_pipe(const struct mlserve_exchange *);
+/* The next bytes of the body are what the pipe holds, which is given back then. false: the client has not taken all of
+ * it yet, and more() will be called. */
+bool exchange_write_pipe(struct mlserve_exchange *, struct pipe *);
 /* In a tunnel: no more goes to the client, once all that was written did; what it sends is read on. */
 void exchange_end_writing(struct mlserve_exchange *);
 /* An answer has begun (an error page cannot be sent any more). */

@@ -312,6 +312,23 @@ void mlserve_answer_file(
 	stream_put_file(x->stream, fd, offset, length, done, argument);
 }
 
+bool exchange_takes_pipe(const struct mlserve_exchange *x)
+{
+	return x->phase == ANSWER_BODY && x->answer_left > 0 && !x->answer_bodyless && x->stream->writable &&
+	       !x->stream->error && stream_is_drained(x->stream);
+}
+
+bool exchange_write_pipe(struct mlserve_exchange *x, struct pipe *pipe)
+{
+	MUST(x->phase == ANSWER_BODY && (int64_t)pipe->held <= x->answer_left);
+	x->answer_left -= (int64_t)pipe->held;
+	stream_put_pipe(x->stream, pipe);
+	bool is_out = stream_flush(x->stream) == STREAM_DONE;
+	x->more_wanted |= !is_out;
+	connection_touch(x->connection);
+	return is_out;
+}
+
 /* ---- end --------------------------------------------------------------------------------- */
 
 void mlserve_answer_end_with(struct mlserve_exchange *x, struct slice trailers)

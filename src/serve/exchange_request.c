@@ -199,6 +199,27 @@ static enum mlserve_body take_buffered(struct mlserve_exchange *x, struct slice 
 	return result;
 }
 
+/* A read that brought no bytes. */
+static enum mlserve_body read_nothing(struct mlserve_exchange *x, enum stream_result result)
+{
+	switch (result) {
+	case STREAM_AGAIN:
+	case STREAM_FULL: /* cannot be: all buffered bytes were taken */
+		x->body_wanted = true;
+		connection_touch(x->connection); /* the wait for the client has a deadline */
+		return MLSERVE_BODY_WAIT;
+	case STREAM_CLOSED:
+		/* After a failed write an end is the echo of a reset. */
+		if (x->tunnel && !x->stream->error) {
+			x->body_ended = true;
+			return MLSERVE_BODY_END;
+		}
+		return fail(x, 400, "The request body ended early.");
+	default:
+		return fail(x, 400, "The connection broke within the request body.");
+	}
+}
+
 enum mlserve_body mlserve_request_body(struct mlserve_exchange *x, struct slice *ret_data)
 {
 	if (x->body_lent)
@@ -214,25 +235,31 @@ enum mlserve_body mlserve_request_body(struct mlserve_exchange *x, struct slice 
 		enum mlserve_body result = take_buffered(x, ret_data);
 		if (result != MLSERVE_BODY_WAIT)
 			return result;
-		switch (stream_read(x->stream)) {
-		case STREAM_DONE:
-			continue;
-		case STREAM_AGAIN:
-		case STREAM_FULL: /* cannot be: all buffered bytes were taken */
-			x->body_wanted = true;
-			connection_touch(x->connection); /* the wait for the client has a deadline */
-			return MLSERVE_BODY_WAIT;
-		case STREAM_CLOSED:
-			/* After a failed write an end is the echo of a reset. */
-			if (x->tunnel && !x->stream->error) {
-				x->body_ended = true;
-				return MLSERVE_BODY_END;
-			}
-			return fail(x, 400, "The request body ended early.");
-		default:
-			return fail(x, 400, "The connection broke within the request body.");
-		}
+		enum stream_result read = stream_read(x->stream);
+		if (read != STREAM_DONE)
+			return read_nothing(x, read);
 	}
+}
+
+bool exchange_fills_pipe(const struct mlserve_exchange *x)
+{
+	return x->head.body_length >= 0 && x->body_left > 0 && !x->body_failed && !x->continue_due &&
+	       stream_bytes(x->stream).length == 0;
+}
+
+enum mlserve_body exchange_body_to(struct mlserve_exchange *x, struct pipe *pipe, size_t bytes)
+{
+	if ((int64_t)bytes > x->body_left)
+		bytes = (size_t)x->body_left;
+	enum stream_result read = stream_read_to(x->stream, pipe, bytes);
+	if (read == STREAM_FULL)
+		return MLSERVE_BODY_END;
+	if (read != STREAM_DONE)
+		return read_nothing(x, read);
+	x->body_left -= (int64_t)pipe->held;
+	x->body_taken += (int64_t)pipe->held;
+	x->body_ended = x->body_left == 0;
+	return MLSERVE_BODY_DATA;
 }
 
 bool exchange_drop_chunks_here(struct mlserve_exchange *x)

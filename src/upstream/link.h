@@ -101,6 +101,15 @@ void link_take_head(struct link *, enum method to, const struct response_head *,
  * taken. */
 enum link_result link_body(struct link *, struct slice *ret_bytes);
 void link_take_body(struct link *, size_t bytes);
+/* Whether the rest of the body is a run of bytes that ends by its length, none of which has been read. */
+static inline bool link_fits_pipe(const struct link *l)
+{
+	return !l->is_chunked && !l->until_close && l->body_left > 0 && l->piece == 0 &&
+	       stream_bytes(&l->stream).length == 0;
+}
+/* LINK_DONE: an empty pipe holds the body's next bytes, which are taken then; at most `bytes`. LINK_END: the kernel
+ * does not do that. */
+enum link_result link_body_to(struct link *, struct pipe *, size_t bytes);
 
 static inline bool link_has_sent(const struct link *l)
 {

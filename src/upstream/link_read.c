@@ -183,6 +183,27 @@ enum link_result link_body(struct link *l, struct slice *ret_bytes)
 	return LINK_DONE;
 }
 
+enum link_result link_body_to(struct link *l, struct pipe *pipe, size_t bytes)
+{
+	if ((int64_t)bytes > l->body_left)
+		bytes = (size_t)l->body_left;
+	switch (stream_read_to(&l->stream, pipe, bytes)) {
+	case STREAM_DONE:
+		break;
+	case STREAM_AGAIN:
+		return LINK_AGAIN;
+	case STREAM_FULL:
+		return LINK_END;
+	case STREAM_CLOSED:
+		return end_by_close(l);
+	default:
+		return fail(l, strerror(l->stream.error));
+	}
+	l->body_left -= (int64_t)pipe->held;
+	l->ended = l->body_left == 0;
+	return LINK_DONE;
+}
+
 void link_take_body(struct link *l, size_t bytes)
 {
 	MUST(bytes <= l->piece);

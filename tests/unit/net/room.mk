@@ -9,7 +9,7 @@ check_PROGRAMS += tests/unit/net/test_address tests/unit/net/test_blocks tests/u
 	tests/unit/net/test_findings \
 	tests/unit/net/test_resolver tests/unit/net/test_resolver_dnsmasq tests/unit/net/test_resolver_life \
 	tests/unit/net/test_resolver_services tests/unit/net/test_search_list tests/unit/net/test_spool \
-	tests/unit/net/test_stream_in tests/unit/net/test_stream_out
+	tests/unit/net/test_stream_in tests/unit/net/test_stream_out tests/unit/net/test_pipes
 tests_unit_net_test_address_SOURCES = tests/unit/net/test_address.c
 tests_unit_net_test_address_LDADD = $(NET_TESTS)
 tests_unit_net_test_blocks_SOURCES = tests/unit/net/test_blocks.c
@@ -40,3 +40,6 @@ tests_unit_net_test_stream_in_SOURCES = tests/unit/net/test_stream_in.c $(NET_ST
 tests_unit_net_test_stream_in_LDADD = $(NET_TESTS)
 tests_unit_net_test_stream_out_SOURCES = tests/unit/net/test_stream_out.c $(NET_STREAMING)
 tests_unit_net_test_stream_out_LDADD = $(NET_TESTS)
+
+tests_unit_net_test_pipes_SOURCES = tests/unit/net/test_pipes.c $(NET_STREAMING)
+tests_unit_net_test_pipes_LDADD = $(NET_TESTS)
