@@ -46,9 +46,11 @@ static void on_again(struct task *t)
 		queue_wake(p->group);
 }
 
+static void serve_waiters(struct pool *, bool all);
+
 static void on_tick(struct timer *t)
 {
-	queue_serve(pool_of(CONTAINER_OF(t, struct queue, tick)));
+	serve_waiters(pool_of(CONTAINER_OF(t, struct queue, tick)), true);
 }
 
 void queue_init(struct pool *p)
@@ -143,7 +145,8 @@ static void put_back(struct queue *q, struct list *round)
 	}
 }
 
-void queue_serve(struct pool *p)
+/* Retries those that wait, until nobody more can be served; with `all` it looks at every deadline too. */
+static void serve_waiters(struct pool *p, bool all)
 {
 	struct queue *q = &p->queue;
 	struct list round, kept, *node;
@@ -154,7 +157,7 @@ void queue_serve(struct pool *p)
 	atomic_thread_fence(memory_order_seq_cst);
 	take_round(q, &round);
 	list_init(&kept);
-	while ((node = list_take_first(&round))) {
+	while ((may_serve || all) && (node = list_take_first(&round))) {
 		struct waiter *w = CONTAINER_OF(node, struct waiter, node);
 		bool is_picky = w->is_picky;
 		if ((may_serve || p->loop->now_ns >= w->deadline_ns) && serve_one(p, w))
@@ -162,12 +165,18 @@ void queue_serve(struct pool *p)
 		may_serve &= is_picky;
 		list_append(&kept, node);
 	}
+	put_back(q, &round);
 	put_back(q, &kept);
 	note_oldest(q);
 	if (list_is_empty(&q->waiters))
 		queue_wake(p->group);
 	else if (!timer_is_running(&q->tick))
 		timer_start(p->loop, &q->tick, TICK_US);
+}
+
+void queue_serve(struct pool *p)
+{
+	serve_waiters(p, false);
 }
 
 void queue_wake(struct group *g)

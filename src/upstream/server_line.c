@@ -1,11 +1,12 @@
 /* Reading `server` values. */
 #include "upstream/server_line.h"
+#include "upstream/turns.h"
 #include "base/check.h"
 #include "base/number.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_WEIGHT = 256, MAX_LIMIT = 1000000, NAME_BYTES = 253 };
+enum { MAX_LIMIT = 1000000, NAME_BYTES = 253 };
 
 #define ALLOWED "weight=1..256, max_connections=0..1000000, backup and drain"
 
@@ -38,7 +39,7 @@ static void set_drain(struct server_line *l, int64_t number)
 }
 
 static const struct parameter parameters[] = {
-        {{"weight", 6}, true, 1, MAX_WEIGHT, set_weight},
+        {{"weight", 6}, true, 1, TURNS_MAX_WEIGHT, set_weight},
         {{"max_connections", 15}, true, 0, MAX_LIMIT, set_limit},
         {{"backup", 6}, false, 0, 0, set_backup},
         {{"drain", 5}, false, 0, 0, set_drain},
