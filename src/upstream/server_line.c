@@ -1,8 +1,8 @@
 /* Reading `server` values. */
 #include "upstream/server_line.h"
-#include "upstream/turns.h"
 #include "base/check.h"
 #include "base/number.h"
+#include "upstream/turns.h"
 #include <stdlib.h>
 #include <string.h>
 
